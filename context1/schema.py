@@ -68,6 +68,8 @@ class Fact(Noun):
     clue_quote: Quote
     """Span of the task's question or of one of its clues that `quote` supports."""
     contains_truth: bool
+    given: str = ""
+    """What the hop starts from: the entity that the previous fact yields, as its chunk writes it."""
 
 
 class Task(Noun):

@@ -121,8 +121,10 @@ class WorldSettings(Section):
     """Documents in one world."""
     tasks_per_world: int = Field(8, ge=1)
     """Tasks drawn from one world before verification."""
-    max_hops: int = Field(4, ge=1, le=8)
-    """Tasks have 1 to this many hops."""
+    topics: int = Field(10, ge=2, le=40)
+    """Subjects in one world; the fewer, the more documents look alike."""
+    hops: list[int] = [1, 2, 3, 4]
+    """Numbers of hops that tasks cycle through."""
     seed: int = 0
     """Seed of the worlds."""
 
@@ -143,16 +145,26 @@ class CorpusTaskSettings(Section):
 class TeacherSettings(Section):
     """The scripted teacher that knows the gold chunks and is deliberately imperfect."""
 
-    noise: float = Field(0.3, ge=0, le=1)
-    """Chance a turn of a needless or badly put search."""
-    forget_prune: float = Field(0.3, ge=0, le=1)
-    """Chance that junk is left in the context."""
-    wrong_answer: float = Field(0.3, ge=0, le=1)
-    """Chance an item that the final list misses a gold chunk or holds a junk one."""
-    malformed: float = Field(0.05, ge=0, le=1)
-    """Chance a turn of badly formed output."""
-    seed: int = 0
-    """Seed of the noise."""
+    stop_early: float = Field(0.12, ge=0, le=1)
+    """Chance a turn of answering before the last hop was found."""
+    bad_query: float = Field(0.12, ge=0, le=1)
+    """Chance a search of dropping words of the query."""
+    double_query: float = Field(0.3, ge=0, le=1)
+    """Chance of a second search in the same turn."""
+    skip_prune: float = Field(0.5, ge=0, le=1)
+    """Chance a turn of not pruning although there is junk; a tenth of it over the soft threshold."""
+    keep_junk: float = Field(0.3, ge=0, le=1)
+    """Chance a junk chunk of escaping a prune."""
+    prune_gold: float = Field(0.03, ge=0, le=1)
+    """Chance a gold chunk of being pruned by mistake."""
+    answer_junk: float = Field(0.35, ge=0, le=1)
+    """Chance a visible junk chunk of entering the answer."""
+    drop_gold: float = Field(0.06, ge=0, le=1)
+    """Chance a found gold chunk of missing from the answer."""
+    tries: int = Field(3, ge=1)
+    """Searches for one hop before the teacher gives up."""
+    note_words: int = Field(14, ge=1)
+    """Longest note about a piece of evidence, in words."""
 
 
 class RewardSettings(Section):

@@ -1,0 +1,1 @@
+"""Kubeflow components: each a thin step over one stage of the library."""

@@ -1,0 +1,26 @@
+"""Supervised fine-tuning on the teacher's trajectories."""
+
+from kfp.dsl import Artifact, Dataset, Input, Metrics, Model, Output
+
+from components.base import component
+
+
+@component
+def sft(
+    profile: str,
+    overrides: dict[str, object],
+    root: str,
+    fresh: bool,
+    index: Input[Artifact],
+    tasks: Input[Dataset],
+    model: Output[Model],
+    metrics: Output[Metrics],
+) -> None:
+    """Lets the teacher play the training tasks, keeps the good episodes, and fine-tunes on them."""
+    from pathlib import Path
+
+    from components.base import log_numbers, stage_step
+    from context1.commands.stages import sft as stage
+
+    with stage_step("sft", profile, overrides, root, model) as (settings, output):
+        log_numbers(metrics, stage(settings, Path(index.path), Path(tasks.path), output, fresh))

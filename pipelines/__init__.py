@@ -1,0 +1,1 @@
+"""Kubeflow pipelines over the components."""

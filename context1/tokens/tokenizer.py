@@ -1,0 +1,112 @@
+"""Text to ids and back. Text can never produce a special token: those are out of the encoder's sight."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+
+from context1.errors import InputError
+from context1.tokens.bpe import CALL, HARMONY_SPECIALS, O200K_VOCAB_SIZE, PAD, RETURN, o200k_spec
+
+TINY_PATH = Path(__file__).parent / "data" / "tiny.json"
+O200K_FILE = "o200k_base.tiktoken"
+
+
+class Tokenizer:
+    """A byte-level BPE with the Harmony special tokens.
+
+    The specials are taken out of the spec before the encoder is built from it, so no text, however
+    hostile, can be encoded to one; they are reached by name alone.
+    """
+
+    def __init__(self, spec: dict[str, Any], vocab_size: int | None = None) -> None:
+        """`spec` is a parsed `tokenizer.json`. Raises InputError if a Harmony special is missing."""
+        self._specials: dict[str, int] = {token["content"]: token["id"] for token in spec["added_tokens"]}
+        missing = [name for name in HARMONY_SPECIALS if name not in self._specials]
+        if missing:
+            raise InputError(f"the tokenizer lacks the Harmony special tokens {', '.join(missing)}")
+        self._names = {token_id: name for name, token_id in self._specials.items()}
+        model = {**spec["model"], "vocab": dict(spec["model"]["vocab"])}
+        for name in self._specials:
+            model["vocab"].pop(name, None)
+        bare = {**spec, "added_tokens": [], "post_processor": None, "truncation": None, "padding": None}
+        self._spec = spec
+        self._bpe = tokenizers.Tokenizer.from_str(json.dumps({**bare, "model": model}))
+        largest = max(max(model["vocab"].values()), max(self._names))
+        self.vocab_size = vocab_size or largest + 1
+        """One more than the largest id; the rows that a model's embedding needs."""
+        content = json.dumps([spec["pre_tokenizer"], spec["normalizer"], self._specials, model], sort_keys=True)
+        self.id = f"bpe{self.vocab_size}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        """Names the tokenizer by what it does, wherever it was loaded from."""
+        self.pad_id = self.special(PAD)
+        self.stop_ids = frozenset({self.special(CALL), self.special(RETURN)})
+        """What ends a sampled turn."""
+        self.special_ids = frozenset(self._names)
+
+    def special(self, name: str) -> int:
+        """The id of a special token, by its name: `<|start|>`. KeyError for an unknown name."""
+        return self._specials[name]
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of the text, special tokens' names in it as plain text. Lone surrogates become U+FFFD."""
+        try:
+            return self._bpe.encode(text, add_special_tokens=False).ids
+        except (TypeError, UnicodeEncodeError):  # lone surrogates; which error is up to the library's version
+            repaired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return self._bpe.encode(repaired, add_special_tokens=False).ids
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Text of the ids; specials as their names, bytes that are no UTF-8 and unknown ids as U+FFFD."""
+        pieces: list[str] = []
+        for special, run in groupby(ids, key=self._names.get):
+            pieces += [special] * len(list(run)) if special else [self._decode_text(list(run))]
+        return "".join(pieces)
+
+    def _decode_text(self, ids: list[int]) -> str:
+        known = [token_id for token_id in ids if 0 <= token_id < self.vocab_size]
+        lost = "\ufffd" * (len(ids) - len(known))
+        return self._bpe.decode(known, skip_special_tokens=False) + lost
+
+    def save(self, path: Path) -> None:
+        """Writes a `tokenizer.json` that `load_tokenizer`, transformers and vLLM read."""
+        path.write_text(json.dumps(self._spec, ensure_ascii=False), encoding="utf-8")
+
+
+@lru_cache(maxsize=4)
+def load_tokenizer(name: str) -> Tokenizer:
+    """`tiny` (shipped), `o200k` (from the vocabulary file), or a path to a `tokenizer.json` or its folder.
+
+    Raises InputError if the file is missing or is no byte-level BPE with the Harmony specials.
+    """
+    if name == "o200k":
+        return Tokenizer(o200k_spec(find_o200k()), vocab_size=O200K_VOCAB_SIZE)
+    path = TINY_PATH if name == "tiny" else Path(name)
+    path = path / "tokenizer.json" if path.is_dir() else path
+    try:
+        return Tokenizer(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise InputError(
+            f"no tokenizer at {path}: name a tokenizer.json, a folder that holds one, `tiny` or `o200k`"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a tokenizer.json: {error}") from error
+
+
+def find_o200k() -> Path:
+    """The o200k vocabulary file, in the folder that TIKTOKEN_ENCODINGS_BASE names. Raises InputError."""
+    folder = os.environ.get("TIKTOKEN_ENCODINGS_BASE", "")
+    path = Path(folder) / O200K_FILE
+    if not folder or not path.is_file():
+        raise InputError(
+            f"the o200k tokenizer needs {O200K_FILE} in the folder that TIKTOKEN_ENCODINGS_BASE names "
+            f"(now: {folder or 'not set'}); `make vocab` fetches it and prints that folder"
+        )
+    return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -11,8 +12,8 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-PLAIN_SECONDS = 10.0
-"""At most one plain line in so many seconds."""
+PLAIN_SECONDS = float(os.environ.get("PROGRESS_SECONDS", "10"))
+"""At most one plain line in so many seconds; a parent that draws bars from the lines asks for more."""
 
 
 class Advance(Protocol):

@@ -96,7 +96,9 @@ class Uniques:
             if value not in self._used:
                 self._used.add(value)
                 return value
-        raise ValueError("the worlds are too large for their names: lower world.documents_per_world or the number of worlds")
+        raise ValueError(
+            "the worlds are too large for their names: lower world.documents_per_world or the number of worlds"
+        )
 
 
 def build_worlds(settings: WorldSettings) -> list[World]:
@@ -214,7 +216,17 @@ def _candidate(world: World, chain: list[tuple[str, Entity]], rng: random.Random
         quote = f"{noun} of {entity.title} is {answers[i]}"
         clue = f"the {noun} of the {start.description}" if i == 0 else f"the {noun} of that {nouns[i - 1]}"
         given = "" if i == 0 else entity.title
-        hops.append(Hop(doc_id=entity.doc_id, quote=quote, clue=clue, given=given, answer=answers[i]))
+        clue_quote = start.description if i == 0 else noun
+        hops.append(
+            Hop(
+                doc_id=entity.doc_id,
+                quote=quote,
+                clue=clue,
+                clue_quote=clue_quote,
+                given=given,
+                answer=answers[i],
+            )
+        )
     lookalikes = [
         other.doc_id
         for other in world.entities

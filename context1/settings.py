@@ -121,7 +121,7 @@ class WorldSettings(Section):
     """Documents in one world."""
     tasks_per_world: int = Field(8, ge=1)
     """Tasks drawn from one world before verification."""
-    topics: int = Field(10, ge=2, le=40)
+    topics: int = Field(4, ge=2, le=40)
     """Subjects in one world; the fewer, the more documents look alike."""
     hops: list[int] = [1, 2, 3, 4]
     """Numbers of hops that tasks cycle through."""
@@ -140,6 +140,29 @@ class CorpusTaskSettings(Section):
     """Longest chain of bridges."""
     seed: int = 0
     """Seed of every choice."""
+
+
+class VerifySettings(Section):
+    """Verification of tasks by extraction, and the look-alikes beside them."""
+
+    support: float = Field(0.4, ge=0, le=1)
+    """A fact's chunk holds at least this share (by rarity) of the words of its clue's quote."""
+    equivalent: float = Field(0.8, ge=0, le=1)
+    """Another chunk with the answer and this share of the clue's words holds the same fact."""
+    ambiguous: float = Field(0.6, ge=0, le=1)
+    """From this share up to `equivalent` nobody can tell: the task is dropped."""
+    most_equivalents: int = Field(6, ge=0)
+    """A fact that more other chunks hold is too easy to meet by chance: the task is dropped."""
+    grep_limit: int = Field(200, ge=1)
+    """An answer that more chunks hold cannot be checked: the task is dropped."""
+    search_limit: int = Field(20, ge=1)
+    """Chunks looked at for each search of a clue."""
+    distractors: int = Field(6, ge=0)
+    """Most distractors kept a task."""
+    distractors_min: int = Field(1, ge=0)
+    """A task with fewer look-alikes is dropped."""
+    concurrency: int = Field(32, ge=1)
+    """Candidates checked at once; the outcome does not depend on it."""
 
 
 class TeacherSettings(Section):
@@ -345,8 +368,6 @@ class StorageSettings(Section):
     """HTTPS."""
     path_style: bool = True
     """`host/bucket/key` rather than `bucket.host/key`."""
-    prefix: str = ""
-    """Put before every key."""
 
 
 class Settings(BaseSettings):
@@ -370,6 +391,7 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     world: WorldSettings = WorldSettings()
     corpus_tasks: CorpusTaskSettings = CorpusTaskSettings()
+    verify: VerifySettings = VerifySettings()
     teacher: TeacherSettings = TeacherSettings()
     reward: RewardSettings = RewardSettings()
     model: ModelSettings = ModelSettings()

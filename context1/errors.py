@@ -1,4 +1,4 @@
-"""Errors that a user can cause and mend."""
+"""Errors that cross rooms."""
 
 
 class InputError(Exception):
@@ -6,3 +6,7 @@ class InputError(Exception):
 
     The command line prints the message without a traceback and exits with status 2.
     """
+
+
+class StorageUnavailable(Exception):
+    """The store of artifacts cannot be reached, past the client's own retries."""

@@ -18,6 +18,9 @@ from context1.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
 
+TEMPORARY = ".tmp"
+"""Files under construction are named `.NAME.RANDOM.tmp` beside their target."""
+
 
 def atomic_write(path: Path, data: str | bytes) -> None:
     """Writes the whole file or leaves what was there; survives a kill at any moment."""
@@ -67,7 +70,7 @@ def _parse(line: bytes, model: type[M], where: str) -> M:
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=TEMPORARY, dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

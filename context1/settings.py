@@ -68,6 +68,8 @@ class ProfileSettings(Section):
     """`tiny` (shipped), `o200k` (gpt-oss), or a path to a tokenizer.json."""
     tools: list[str] = ["search_corpus", "grep_corpus", "read_document", "prune_chunks"]
     """Tools that the model is told of, in this order."""
+    texts: Literal["full", "tiny"] = "full"
+    """Which set of exact prompt and message texts; `tiny` is a few words, for a model that cannot read more."""
     justifications: bool = True
     """Ask for one to three sentences why each document of the answer is there."""
     chunk_template: str = "[{id}] {title} (doc {doc_id})\n{text}\n"

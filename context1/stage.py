@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from context1.errors import InputError
-from context1.jsonl import atomic_write, read_jsonl, write_jsonl
+from context1.jsonl import TEMPORARY, atomic_write, read_jsonl, write_jsonl
 from context1.progress import progress, say
 from context1.schema import SCHEMA_VERSION
 
@@ -79,11 +79,13 @@ def run_stage(
     The body writes into `<output>.partial/`, which outlives a kill: called again with the same key, the
     body finds its own files there and continues. When it returns, the manifest is written and the folder
     renamed to `output`. A finished output with the same key and intact files is reused unless `fresh`.
-    Raises `InputError` for a missing or damaged input and while another process runs the same stage.
+    Raises `InputError` for a missing or damaged input, for an `output` that no stage made, and while
+    another process runs the same stage.
     """
     digests = {label: digest(path) for label, path in sorted(inputs.items())}
     settings = json.loads(config.model_dump_json())
     key = _sha256_of([name, SCHEMA_VERSION, settings, digests])
+    _check_replaceable(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f"{output.name}.partial")
     with _locked(partial):
@@ -138,6 +140,12 @@ def digest(path: Path) -> str:
     return manifest.digest
 
 
+def _check_replaceable(output: Path) -> None:
+    ours = (output / MANIFEST).is_file() or not output.exists() or (output.is_dir() and not any(output.iterdir()))
+    if not ours:
+        raise InputError(f"{output}: exists and was not made by a stage; name another folder or move it away")
+
+
 def _reusable(folder: Path, key: str) -> Manifest | None:
     if not (folder / MANIFEST).is_file():
         return None
@@ -157,6 +165,8 @@ def _reusable(folder: Path, key: str) -> Manifest | None:
 def _prepare(partial: Path, key: str, fresh: bool) -> None:
     marker = partial / KEY
     ours = marker.is_file() and marker.read_text() == key
+    for leftover in partial.rglob(f".*{TEMPORARY}"):
+        leftover.unlink()
     damaged = (partial / MANIFEST).is_file() and _reusable(partial, key) is None
     if fresh or damaged or not ours:
         for child in partial.iterdir():
@@ -165,12 +175,12 @@ def _prepare(partial: Path, key: str, fresh: bool) -> None:
 
 
 def _publish(partial: Path, output: Path) -> None:
-    (partial / KEY).unlink(missing_ok=True)
     previous = output.with_name(f"{output.name}.previous")
     shutil.rmtree(previous, ignore_errors=True)
     if output.exists():
         output.rename(previous)
     partial.rename(output)
+    (output / KEY).unlink(missing_ok=True)
     shutil.rmtree(previous, ignore_errors=True)
 
 

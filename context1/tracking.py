@@ -1,0 +1,179 @@
+"""MLflow: parameters, metrics by step, datasets and artifacts of one run."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from context1.errors import InputError
+from context1.settings import Settings
+from context1.stage import digest
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+PARAM_CHARS = 6_000
+"""MLflow's limit on a parameter's value."""
+
+
+def tracking_uri(settings: Settings) -> str:
+    """The server that is set, else MLFLOW_TRACKING_URI, else a SQLite file in the runs folder."""
+    uri = settings.tracking.uri or os.environ.get("MLFLOW_TRACKING_URI", "")
+    return uri or f"sqlite:///{(settings.runs / 'mlflow.db').resolve()}"
+
+
+class Tracker:
+    """One MLflow run as a context manager: finished at the end, failed on an exception, killed on Ctrl-C.
+
+    Only rank 0 (by the RANK variable) writes; elsewhere all methods do nothing. If MLFLOW_RUN_ID is set,
+    that run is used and left open: whoever made it ends it. `parent` is a run id to nest under;
+    naming the injected run itself nests a new one in it. A run
+    that was left unfinished under the same `resume_key` is continued, so that a restarted job stays one run.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        run_name: str,
+        tags: Mapping[str, str] | None = None,
+        parent: str | None = None,
+        resume_key: str = "",
+    ) -> None:
+        self.active = os.environ.get("RANK", "0") == "0"
+        self.settings = settings
+        self.run_name = run_name
+        self.tags = dict(tags or {})
+        if parent:
+            self.tags["mlflow.parentRunId"] = parent
+        if resume_key:
+            self.tags["context1.resume_key"] = resume_key
+        self.uri = tracking_uri(settings)
+        self.run_id = ""
+        self.owned = False
+
+    def __enter__(self) -> Self:
+        if self.active:
+            self.client = _client(self.uri, self.settings)
+            injected = os.environ.get("MLFLOW_RUN_ID", "")
+            if injected == self.tags.get("mlflow.parentRunId"):
+                injected = ""  # asked in so many words for a run nested in the given one
+            self.run_id = injected or self._unfinished() or self._create()
+            self.owned = not injected
+            if injected:
+                for key, value in self.tags.items():
+                    if key != "mlflow.parentRunId":
+                        self.client.set_tag(injected, key, value)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.active and self.owned:
+            interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+            status = "FINISHED" if kind is None else "KILLED" if interrupted else "FAILED"
+            self.client.set_terminated(self.run_id, status)
+
+    def params(self, values: Mapping[str, Any]) -> None:
+        """Logs parameters; nested mappings become dotted names, long values are cut."""
+        if self.active:
+            from mlflow.entities import Param
+
+            flat = [Param(name, str(value)[:PARAM_CHARS]) for name, value in _flat(values, "")]
+            for start in range(0, len(flat), 100):
+                self.client.log_batch(self.run_id, params=flat[start : start + 100])
+
+    def metrics(self, values: Mapping[str, float], step: int = 0) -> None:
+        """Logs numbers at a step."""
+        if self.active:
+            from mlflow.entities import Metric
+            from mlflow.utils.time import get_current_time_millis
+
+            now = get_current_time_millis()
+            self.client.log_batch(self.run_id, [Metric(key, float(value), now, step) for key, value in values.items()])
+
+    def dataset(self, path: Path, name: str, context: str = "input") -> None:
+        """Notes that the run read these files: name, place and content digest."""
+        if self.active:
+            from mlflow.entities import Dataset, DatasetInput, InputTag
+
+            # MLflow's column for a digest holds 36 characters.
+            noted = Dataset(name, digest(path)[:32], "local", f'{{"uri": "{path.resolve().as_uri()}"}}')
+            self.client.log_inputs(self.run_id, [DatasetInput(noted, [InputTag("mlflow.data.context", context)])])
+
+    def artifact(self, path: Path, folder: str = "") -> None:
+        """Uploads a file, or a folder with all below it."""
+        if not self.active:
+            return
+        if path.is_dir():
+            self.client.log_artifacts(self.run_id, str(path), folder or path.name)
+        else:
+            self.client.log_artifact(self.run_id, str(path), folder or None)
+
+    def _unfinished(self) -> str:
+        key = self.tags.get("context1.resume_key")
+        if not key:
+            return ""
+        experiment = _experiment(self.client, self.uri, self.settings)
+        found = self.client.search_runs(
+            [experiment],
+            f"tags.`context1.resume_key` = '{key}' and attributes.status != 'FINISHED'",
+            max_results=1,
+        )
+        if not found:
+            return ""
+        run_id: str = found[0].info.run_id
+        self.client.update_run(run_id, status="RUNNING")
+        return run_id
+
+    def _create(self) -> str:
+        experiment = _experiment(self.client, self.uri, self.settings)
+        run = self.client.create_run(experiment, tags=self.tags, run_name=self.run_name)
+        run_id: str = run.info.run_id
+        return run_id
+
+
+def _client(uri: str, settings: Settings) -> MlflowClient:
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "4")
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    for chatty in ("mlflow", "alembic"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    if uri.startswith("sqlite:"):
+        settings.runs.mkdir(parents=True, exist_ok=True)
+    client = MlflowClient(tracking_uri=uri)
+    try:
+        client.search_experiments(max_results=1)
+    except MlflowException as error:
+        raise InputError(f"tracking.uri {uri}: MLflow does not answer: {error.message}") from None
+    return client
+
+
+def _experiment(client: MlflowClient, uri: str, settings: Settings) -> str:
+    from mlflow.exceptions import MlflowException
+
+    if injected := os.environ.get("MLFLOW_EXPERIMENT_ID"):
+        return injected
+    name = settings.tracking.experiment
+    if found := client.get_experiment_by_name(name):
+        return str(found.experiment_id)
+    # Without a server, artifacts would land below the working folder; a server decides for itself.
+    place = (settings.runs / "mlflow-artifacts").resolve().as_uri() if uri.startswith("sqlite:") else None
+    try:
+        return str(client.create_experiment(name, artifact_location=place))
+    except MlflowException:
+        if again := client.get_experiment_by_name(name):  # another process made it meanwhile
+            return str(again.experiment_id)
+        raise
+
+
+def _flat(values: Mapping[str, Any], prefix: str) -> list[tuple[str, Any]]:
+    out: list[tuple[str, Any]] = []
+    for key, value in values.items():
+        out += _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
+    return out

@@ -66,15 +66,34 @@ def byte_string(piece: bytes) -> str:
 
 
 def bpe_spec(
-    vocab: dict[str, int], merges: list[list[str]], pattern: str, specials: dict[str, int]
+    vocab: dict[str, int],
+    merges: list[list[str]],
+    pattern: str,
+    specials: dict[str, int],
 ) -> dict[str, Any]:
     """A `tokenizer.json` as `tokenizers`, transformers and vLLM read it.
 
     A piece that is in the vocabulary whole is one token, whatever the merges say.
     """
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
-    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    flags = {
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": True,
+    }
+    byte_level = {
+        "type": "ByteLevel",
+        "add_prefix_space": False,
+        "trim_offsets": False,
+        "use_regex": False,
+    }
+    split = {
+        "type": "Split",
+        "pattern": {"Regex": pattern},
+        "behavior": "Isolated",
+        "invert": False,
+    }
     return {
         "version": "1.0",
         "truncation": None,

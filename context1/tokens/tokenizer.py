@@ -14,7 +14,14 @@ from typing import Any
 import tokenizers
 
 from context1.errors import InputError
-from context1.tokens.bpe import CALL, HARMONY_SPECIALS, O200K_VOCAB_SIZE, PAD, RETURN, o200k_spec
+from context1.tokens.bpe import (
+    CALL,
+    HARMONY_SPECIALS,
+    O200K_VOCAB_SIZE,
+    PAD,
+    RETURN,
+    o200k_spec,
+)
 
 TINY_PATH = Path(__file__).parent / "data" / "tiny.json"
 O200K_FILE = "o200k_base.tiktoken"
@@ -37,13 +44,22 @@ class Tokenizer:
         model = {**spec["model"], "vocab": dict(spec["model"]["vocab"])}
         for name in self._specials:
             model["vocab"].pop(name, None)
-        bare = {**spec, "added_tokens": [], "post_processor": None, "truncation": None, "padding": None}
+        bare = {
+            **spec,
+            "added_tokens": [],
+            "post_processor": None,
+            "truncation": None,
+            "padding": None,
+        }
         self._spec = spec
         self._bpe = tokenizers.Tokenizer.from_str(json.dumps({**bare, "model": model}))
         largest = max(max(model["vocab"].values()), max(self._names))
         self.vocab_size = vocab_size or largest + 1
         """One more than the largest id; the rows that a model's embedding needs."""
-        content = json.dumps([spec["pre_tokenizer"], spec["normalizer"], self._specials, model], sort_keys=True)
+        content = json.dumps(
+            [spec["pre_tokenizer"], spec["normalizer"], self._specials, model],
+            sort_keys=True,
+        )
         self.id = f"bpe{self.vocab_size}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
         """Names the tokenizer by what it does, wherever it was loaded from."""
         self.pad_id = self.special(PAD)
@@ -59,7 +75,10 @@ class Tokenizer:
         """Ids of the text, special tokens' names in it as plain text. Lone surrogates become U+FFFD."""
         try:
             return self._bpe.encode(text, add_special_tokens=False).ids
-        except (TypeError, UnicodeEncodeError):  # lone surrogates; which error is up to the library's version
+        except (
+            TypeError,
+            UnicodeEncodeError,
+        ):  # lone surrogates; which error is up to the library's version
             repaired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             return self._bpe.encode(repaired, add_special_tokens=False).ids
 
@@ -67,7 +86,8 @@ class Tokenizer:
         """Text of the ids; specials as their names, bytes that are no UTF-8 and unknown ids as U+FFFD."""
         pieces: list[str] = []
         for special, run in groupby(ids, key=self._names.get):
-            pieces += [special] * len(list(run)) if special else [self._decode_text(list(run))]
+            span = list(run)
+            pieces += [special] * len(span) if special else [self._decode_text(span)]
         return "".join(pieces)
 
     def _decode_text(self, ids: list[int]) -> str:

@@ -9,7 +9,13 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
-from context1.tokens.bpe import BYTE_ALPHABET, HARMONY_SPECIALS, TINY_PATTERN, bpe_spec, byte_string
+from context1.tokens.bpe import (
+    BYTE_ALPHABET,
+    HARMONY_SPECIALS,
+    TINY_PATTERN,
+    bpe_spec,
+    byte_string,
+)
 
 MERGES_SHARE = 0.3
 """Of the vocabulary, kept for byte pairs however many words are named."""
@@ -65,9 +71,7 @@ def _word_pieces(
                 yield piece
 
 
-def _train_merges(
-    counts: Counter[str], split: pre_tokenizers.PreTokenizer, merges: int
-) -> list[list[str]]:
+def _train_merges(counts: Counter[str], split: pre_tokenizers.PreTokenizer, merges: int) -> list[list[str]]:
     """At most `merges` byte pairs, in the order learnt."""
     tokenizer = Tokenizer(models.BPE())
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)

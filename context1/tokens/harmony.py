@@ -69,7 +69,10 @@ def render_ids(messages: Sequence[Message], tokenizer: Tokenizer) -> list[int]:
 
 
 def head_ids(message: Message, tokenizer: Tokenizer) -> list[int]:
-    """What a message costs before its content: `<|start|>` … `<|message|>`. ValueError for a nameless tool."""
+    """What a message costs before its content: `<|start|>` to `<|message|>`.
+
+    ValueError for a nameless tool.
+    """
     if message.role == "tool" and not message.name:
         raise ValueError("a tool message needs the tool's name")
     author = message.name if message.role == "tool" else message.role

@@ -28,7 +28,7 @@ _CONTENT_TYPE = re.compile(r"\s*[a-z]+\s*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call: the tool's name without its namespace, the arguments as sampled (not yet JSON-checked)."""
+    """One tool call: the tool's name without its namespace, the arguments as sampled (any text)."""
 
     name: str
     arguments: str

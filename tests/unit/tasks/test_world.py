@@ -12,7 +12,9 @@ from context1.settings import WorldSettings
 from context1.tasks.candidate import Candidate
 from context1.tasks.world import WorldSource, world_documents
 
-SETTINGS = WorldSettings(worlds_train=2, worlds_dev=1, worlds_test=1, documents_per_world=40, tasks_per_world=30)
+SETTINGS = WorldSettings(
+    worlds_train=2, worlds_dev=1, worlds_test=1, documents_per_world=40, tasks_per_world=30, topics=2
+)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,9 @@ class TeacherPolicy:
         """Raises `ValueError` without a task: a teacher cannot serve."""
         if task is None:
             raise ValueError("the scripted teacher needs a task whose gold chunks are known")
-        rng = random.Random(f"teacher/{self._settings.seed}/{key.seed}/{key.step}/{key.task_id}/{key.rollout}")
+        rng = random.Random(
+            f"teacher/{self._settings.seed}/{key.seed}/{key.step}/{key.task_id}/{key.rollout}"
+        )
         return TeacherSession(self._tokenizer, self._settings, self._justifications, task, rng)
 
 
@@ -42,7 +44,12 @@ class TeacherSession:
     """One episode: walks the facts in hop order."""
 
     def __init__(
-        self, tokenizer: Tokenizer, settings: TeacherSettings, justifications: bool, task: Task, rng: random.Random
+        self,
+        tokenizer: Tokenizer,
+        settings: TeacherSettings,
+        justifications: bool,
+        task: Task,
+        rng: random.Random,
     ) -> None:
         self._tokenizer, self._settings, self._justifications = tokenizer, settings, justifications
         self._task, self._rng = task, rng
@@ -119,16 +126,22 @@ class TeacherSession:
         return queries
 
     def _answer(self, view: View, junk: list[str]) -> list[tuple[str, str]]:
-        kept = [(c, fact.quote.text) for fact, c in self._noted if self._rng.random() >= self._settings.drop_gold]
+        kept = [
+            (c, fact.quote.text) for fact, c in self._noted if self._rng.random() >= self._settings.drop_gold
+        ]
         kept += [(c, "Looks alike.") for c in junk if self._rng.random() < self._settings.answer_junk]
         if not kept and view.shown:
             kept = [(view.shown[0], "The first result.")]
         return list(dict(reversed(kept)).items())[::-1]
 
-    def _act(self, notes: str | None, calls: list[tuple[str, str]], answer: list[tuple[str, str]] | None) -> Action:
+    def _act(
+        self, notes: str | None, calls: list[tuple[str, str]], answer: list[tuple[str, str]] | None
+    ) -> Action:
         final = None if answer is None else "".join(self._document(*item) for item in answer)
         ids = render_turn(self._tokenizer, notes, calls, final)
-        sample = Sample(logprobs=[0.0] * len(ids), temperature=1.0, policy_version=self.version, finish="stop")
+        sample = Sample(
+            logprobs=[0.0] * len(ids), temperature=1.0, policy_version=self.version, finish="stop"
+        )
         return Action(ids, sample)
 
     version = "teacher"

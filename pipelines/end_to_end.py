@@ -23,7 +23,11 @@ STAGES = ["ingest", "index", "generate", "sft", "rl", "evaluate", "report"]
 
 @dsl.pipeline(name="context1-end-to-end", description="From documents to an evaluated search agent.")
 def end_to_end(
-    profile: str = "cluster", overrides: dict[str, object] = {}, corpus: str = "", root: str = "", fresh: bool = False
+    profile: str = "cluster",
+    overrides: dict[str, object] = {},
+    corpus: str = "",
+    root: str = "",
+    fresh: bool = False,
 ) -> None:
     """Ingest, index, generate tasks, SFT, CISPO, evaluate, report.
 

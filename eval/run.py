@@ -1,0 +1,122 @@
+"""The evaluation stage: policies x tasks x rollouts x temperature, scored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from context1.jsonl import read_jsonl, write_jsonl
+from context1.rewards.metrics import UNSCORED
+from context1.schema import Task, Trajectory
+from context1.search.backend import SearchBackend
+from context1.search.embedded import EmbeddedBackend
+from context1.settings import (
+    EvalSettings,
+    ProfileSettings,
+    RewardSettings,
+    SearchSettings,
+    Settings,
+    TeacherSettings,
+)
+from context1.stage import progress, run_stage
+from context1.tokens.tokenizer import load_tokenizer
+from eval.benchmarks import benchmarks
+from eval.entrants import Entrant, entrants
+from eval.score import score_all
+from eval.table import Score
+
+
+class Config(BaseModel):
+    """The settings that a result depends on: a change of any of them runs the evaluation anew."""
+
+    eval: EvalSettings
+    profile: ProfileSettings
+    reward: RewardSettings
+    search: SearchSettings
+    teacher: TeacherSettings
+    wave: int
+    """Episodes side by side: a batch's shape decides the last bits of its floats."""
+
+
+def run(
+    settings: Settings,
+    index: Path,
+    tasks: Path,
+    models: Mapping[str, Path],
+    output: Path,
+    fresh: bool = False,
+) -> dict[str, Any]:
+    """Evaluates the models and the baselines on the held-out tasks.
+
+    Args:
+        settings: of the run; `eval` sizes it.
+        index: output of the index stage.
+        tasks: output of the task stage; its test tasks are used.
+        models: name -> model folder, the most trained one last.
+        output: folder for `scores.jsonl.gz` and the episodes, `episodes/POLICY-SETTING.jsonl.gz`.
+        fresh: run anew even if nothing changed.
+
+    Continues a killed evaluation at the entrant that it was at.
+    """
+
+    def body(partial: Path) -> dict[str, Any]:
+        by_domain = benchmarks(
+            read_jsonl(tasks / "tasks.jsonl.gz", Task), settings.eval.tasks, settings.eval.seed
+        )
+        chosen = [task for group in by_domain.values() for task in group]
+        listed = entrants(settings, load_tokenizer(settings.profile.tokenizer), models)
+        backend = EmbeddedBackend.open(index, settings.search)
+        scores: list[Score] = []
+        unscored = 0
+        with progress(sum(len(chosen) * entrant.rollouts for entrant in listed), "evaluate") as advance:
+            for entrant in listed:
+                file = partial / "episodes" / f"{entrant.slug}.jsonl.gz"
+                if not file.is_file():
+                    write_jsonl(file, asyncio.run(play(entrant, chosen, backend, settings.rl.wave, advance)))
+                episodes = list(read_jsonl(file, Trajectory))
+                unscored += sum(one.end in UNSCORED for one in episodes)
+                scores += score_all(
+                    chosen,
+                    episodes,
+                    entrant.policy,
+                    entrant.setting,
+                    settings.eval.rollouts,
+                    settings.reward,
+                    settings.profile.budget,
+                    settings.eval.beta,
+                )
+        write_jsonl(partial / "scores.jsonl.gz", scores)
+        return {
+            **{f"tasks_{domain}": len(group) for domain, group in by_domain.items()},
+            "episodes": sum(entrant.rollouts for entrant in listed) * len(chosen),
+            "unscored": unscored,
+        }
+
+    config = Config(
+        eval=settings.eval,
+        profile=settings.profile,
+        reward=settings.reward,
+        search=settings.search,
+        teacher=settings.teacher,
+        wave=settings.rl.wave,
+    )
+    inputs = {"index": index, "tasks": tasks, **{f"model {name}": folder for name, folder in models.items()}}
+    return run_stage("evaluate", config, inputs, output, body, fresh)
+
+
+async def play(
+    entrant: Entrant, tasks: Sequence[Task], backend: SearchBackend, wave: int, advance: Any
+) -> list[Trajectory]:
+    """Every task `entrant.rollouts` times, in waves of fixed membership, so that a rerun repeats every batch."""
+    episode = entrant.open(backend)
+    jobs = [(task, rollout) for task in tasks for rollout in range(entrant.rollouts)]
+    done: list[Trajectory] = []
+    for start in range(0, len(jobs), wave):
+        members = jobs[start : start + wave]
+        done += await asyncio.gather(*(episode(task, rollout) for task, rollout in members))
+        advance(len(members), f"{entrant.policy} {entrant.setting}")
+    return done

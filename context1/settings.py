@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
@@ -23,7 +23,9 @@ PRESETS = Path(__file__).parent / "profiles"
 class Section(BaseModel):
     """Base of all groups of settings: frozen, unknown fields are errors, docstrings become descriptions."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True
+    )
 
 
 class Budget(Section):
@@ -69,7 +71,7 @@ class ProfileSettings(Section):
     tools: list[str] = ["search_corpus", "grep_corpus", "read_document", "prune_chunks"]
     """Tools that the model is told of, in this order."""
     texts: Literal["full", "tiny"] = "full"
-    """Which set of exact prompt and message texts; `tiny` is a few words, for a model that cannot read more."""
+    """Which set of exact prompt and message texts; `tiny` is a few words, for a model that reads no more."""
     justifications: bool = True
     """Ask for one to three sentences why each document of the answer is there."""
     chunk_template: str = "[{id}] {title} (doc {doc_id})\n{text}\n"
@@ -136,10 +138,20 @@ class CorpusTaskSettings(Section):
 
     tasks: int = Field(2_000, ge=1)
     """Tasks to aim for, all splits together."""
-    test_share: float = Field(0.2, gt=0, lt=1)
-    """Share of document groups whose tasks are for evaluation."""
-    max_hops: int = Field(3, ge=1, le=4)
-    """Longest chain of bridges."""
+    test_share: float = Field(0.25, gt=0, lt=1)
+    """Share of the text, in whole documents, whose tasks are for evaluation."""
+    dev_share: float = Field(0.1, ge=0, lt=1)
+    """Share of the text whose tasks are for choosing settings."""
+    hops: list[Annotated[int, Field(ge=1, le=4)]] = [1, 2, 1, 2, 3, 2, 1, 4]
+    """Numbers of hops that tasks aim at, in turn; a chain that finds no bridge stays shorter."""
+    tries: int = Field(5, ge=1)
+    """Candidates explored for each task aimed at; most are dropped by verification."""
+    bridge_documents: int = Field(6, ge=2)
+    """A value that more documents share is too common to be a bridge."""
+    answer_chunks: int = Field(12, ge=1)
+    """A value that more chunks hold is too common to be an answer."""
+    clue_words: int = Field(14, ge=4)
+    """Longest clue, in words, of a task of one hop; longer chains have shorter clues."""
     seed: int = 0
     """Seed of every choice."""
 
@@ -251,8 +263,8 @@ class TrainSettings(Section):
     """Where to train."""
     zero_stage: int = Field(2, ge=0, le=3)
     """DeepSpeed ZeRO stage; 2 with LoRA on a cluster, 0 for the tiny model."""
-    optimizer: Literal["adamw", "muon"] = "adamw"
-    """`muon`: Muon for matrices with AdamW for the rest (ZeRO stage 0 only)."""
+    gradient_checkpointing: bool = False
+    """Recompute layers in the backward pass: less memory for about a third more time."""
     weight_decay: float = Field(0.0, ge=0)
     """Decoupled weight decay."""
     grad_clip: float = Field(1.0, gt=0)
@@ -261,6 +273,8 @@ class TrainSettings(Section):
     """Padded tokens of one micro-batch."""
     checkpoint_every: int = Field(10, ge=1)
     """Steps between checkpoints; a killed run continues from the last one."""
+    checkpoint_keep: int = Field(2, ge=1)
+    """Checkpoints that stay on disk."""
     seed: int = 0
     """Seed of data order and sampling."""
 
@@ -278,10 +292,20 @@ class SftSettings(Section):
     """Trained and context tokens of one optimizer step, over all processes."""
     lr: float = Field(1e-4, gt=0)
     """Peak learning rate of AdamW parameters."""
-    lr_matrix: float = Field(0.02, gt=0)
-    """Peak learning rate of Muon's matrices."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """`muon`: Muon for matrices with AdamW for the rest (ZeRO stage 0 only)."""
+    lr_matrix: float = Field(0.004, gt=0)
+    """Peak learning rate of Muon's matrices, on AdamW's scale."""
+    steps: int = Field(0, ge=0)
+    """Optimizer steps, warm-up rows included; 0: as many as `epochs` needs."""
     warmup: float = Field(0.05, ge=0, le=1)
-    """Share of the steps that warm up linearly."""
+    """Share of the steps in which the learning rate rises linearly."""
+    cooldown: float = Field(0.5, ge=0, le=1)
+    """Share of the steps, at the end, in which it falls linearly."""
+    env_weight: float = Field(0.0, ge=0, le=1)
+    """Loss weight of tokens that the environment wrote (results, usage, questions); sampled ones weigh 1."""
+    warm: dict[str, float] = {}
+    """Warm-up rows that come first, in this order: name of the rows file and its share of the steps."""
     keep_trajectory_recall: float = Field(0.5, gt=0)
     """Kept with probability min(1, trajectory recall / this) ..."""
     keep_output_recall: float = Field(0.4, gt=0)
@@ -305,8 +329,12 @@ class RlSettings(Section):
     """Sampling temperature; the same on both sides of the ratio."""
     lr: float = Field(1e-5, gt=0)
     """Peak learning rate of AdamW parameters."""
-    lr_matrix: float = Field(0.002, gt=0)
-    """Peak learning rate of Muon's matrices."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """`muon`: Muon for matrices with AdamW for the rest (ZeRO stage 0 only)."""
+    lr_matrix: float = Field(0.0005, gt=0)
+    """Peak learning rate of Muon's matrices, on AdamW's scale."""
+    rate_warmup: int = Field(3, ge=1)
+    """Steps in which the learning rate rises linearly; constant afterwards."""
     w_min: float = Field(0.0, ge=0)
     """Lower bound of the importance weight."""
     w_max: float = Field(5.0, gt=0)
@@ -407,7 +435,9 @@ class Settings(BaseSettings):
     _given: dict[str, Given] = PrivateAttr(default_factory=dict)
 
     @classmethod
-    def settings_customise_sources(cls, settings_cls: Any, init_settings: Any, **_: Any) -> Any:
+    def settings_customise_sources(  # type: ignore[override]
+        cls, settings_cls: Any, init_settings: Any, **_: Any
+    ) -> Any:
         """`Settings(...)` alone takes only its arguments; `load` reads the outside world."""
         return (init_settings,)
 
@@ -441,7 +471,8 @@ class Settings(BaseSettings):
     def sources(self) -> dict[str, str]:
         """For each leaf field, in order, where its value came from."""
         return {
-            path: self._given[path].source if path in self._given else "default" for path, _ in leaves(type(self))
+            path: self._given[path].source if path in self._given else "default"
+            for path, _ in leaves(type(self))
         }
 
     def rows(self) -> list[tuple[str, str, str, str]]:

@@ -1,0 +1,89 @@
+"""Checkpoints that a kill cannot break: written aside, renamed into place, then pointed at."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from context1.errors import InputError
+from context1.jsonl import atomic_write
+from context1.training import distributed
+from context1.training.trainer import Trainer
+
+STATE = "state.json"
+ENGINE = "engine"
+
+
+class Checkpoints:
+    """The checkpoints of one run: `<folder>/step-000012/`, and `<folder>/latest` that names one."""
+
+    def __init__(self, folder: Path, keep: int = 2) -> None:
+        """Every rank holds one; `keep` of them stay on disk."""
+        self.folder = folder
+        self.keep = keep
+
+    def save(self, trainer: Trainer, step: int, state: dict[str, Any]) -> None:
+        """Weights, optimizer, random states and `state` (JSON) as of `step` finished steps.
+
+        Called by all ranks together. `state` is what rank 0 passes.
+        """
+        partial, final = self.folder / f".step-{step:06d}.partial", self.folder / f"step-{step:06d}"
+        if distributed.rank() == 0:
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+        distributed.barrier()
+        trainer.engine.save_checkpoint(
+            str(partial), tag=ENGINE, save_latest=False, exclude_frozen_parameters=True
+        )
+        torch.save(_random_state(), partial / f"random-{distributed.rank()}.pt")
+        distributed.barrier()
+        if distributed.rank() == 0:
+            about = {"step": step, "world": distributed.world(), "state": state}
+            (partial / STATE).write_text(json.dumps(about))
+            shutil.rmtree(final, ignore_errors=True)  # left by a run that was killed before it was pointed at
+            partial.rename(final)
+            atomic_write(self.folder / "latest", final.name)
+            self._forget()
+        distributed.barrier()
+
+    def load(self, trainer: Trainer) -> tuple[int, dict[str, Any]]:
+        """Puts the latest checkpoint into the trainer; (finished steps, state), or (0, {}) if there is none.
+
+        Raises `InputError` if it was written by another number of processes.
+        """
+        pointer = self.folder / "latest"
+        if not pointer.exists():
+            return 0, {}
+        folder = self.folder / pointer.read_text().strip()
+        about = json.loads((folder / STATE).read_text())
+        if about["world"] != distributed.world():
+            raise InputError(
+                f"{folder}: written by {about['world']} processes, this run has {distributed.world()}; "
+                f"set train.procs={about['world']} or start afresh"
+            )
+        trainer.engine.load_checkpoint(str(folder), tag=ENGINE, load_module_strict=False)
+        _restore_random(torch.load(folder / f"random-{distributed.rank()}.pt", weights_only=True))
+        distributed.barrier()
+        return int(about["step"]), about["state"]
+
+    def _forget(self) -> None:
+        old = sorted(self.folder.glob("step-*"))[: -self.keep]
+        for folder in [*old, *self.folder.glob(".step-*.partial")]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _random_state() -> dict[str, Any]:
+    state = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state()
+    return state
+
+
+def _restore_random(state: dict[str, Any]) -> None:
+    torch.set_rng_state(state["cpu"])
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"])

@@ -1,0 +1,143 @@
+"""Starts the ranks of a training run on this machine, shows what they say, and ends them all if one fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from context1.errors import InputError
+
+ERROR_FILE = "CONTEXT1_ERROR_FILE"
+"""Where a rank writes the message of an `InputError`."""
+TAIL = 30
+"""Last lines of a failed rank that are shown."""
+
+
+class WorkerFailed(RuntimeError):
+    """A rank died; the message names it, how it ended and its last lines."""
+
+
+def launch(
+    command: Sequence[str],
+    procs: int,
+    *,
+    threads: int = 1,
+    device: str = "cpu",
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Runs `command` as `procs` ranks of `threads` threads each, and returns when all have ended well.
+
+    Rank 0's output passes through; the others' is kept for the error message. When one rank fails, all
+    are killed with everything they started. Raises `InputError` with the message of a rank that met one,
+    `WorkerFailed` otherwise.
+    """
+    with tempfile.TemporaryDirectory(prefix="context1-ranks-") as folder:
+        ranks = [
+            _Rank(rank, command, _environment(rank, procs, threads, device, Path(folder), env or {}))
+            for rank in range(procs)
+        ]
+        try:
+            failed = _first_failure(ranks)
+        finally:
+            for rank in ranks:
+                rank.kill()
+        if failed is not None:
+            raise _cause(ranks, failed, Path(folder))
+
+
+def worker_command(module: str, *arguments: str) -> list[str]:
+    """The command line that runs a module of this installation with this interpreter."""
+    return [sys.executable, "-m", module, *arguments]
+
+
+def _environment(
+    rank: int, procs: int, threads: int, device: str, folder: Path, extra: Mapping[str, str]
+) -> dict[str, str]:
+    own = {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(procs),
+        "CONTEXT1_RENDEZVOUS": str(folder / "rendezvous"),
+        ERROR_FILE: str(folder / f"error-{rank}.json"),
+        "OMP_NUM_THREADS": str(threads),
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONUNBUFFERED": "1",
+    }
+    if device == "cpu":
+        own |= {"DS_ACCELERATOR": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+    if procs > 1 and sys.platform == "linux":
+        own["GLOO_SOCKET_IFNAME"] = "lo"
+    return {**os.environ, **own, **extra}
+
+
+class _Rank:
+    """One process in a session of its own, so that its whole tree can be killed."""
+
+    def __init__(self, rank: int, command: Sequence[str], env: Mapping[str, str]) -> None:
+        self.rank = rank
+        self.tail: deque[str] = deque(maxlen=TAIL)
+        self.process = subprocess.Popen(
+            command,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        self.reader = threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True)
+        self.reader.start()
+
+    def _read(self, stream: IO[str]) -> None:
+        for line in stream:
+            self.tail.append(line.rstrip())
+            if self.rank == 0:
+                sys.stderr.write(line)
+                sys.stderr.flush()
+
+    def kill(self) -> None:
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.reader.join(timeout=5)
+
+
+def _first_failure(ranks: Sequence[_Rank]) -> _Rank | None:
+    """Waits until all have ended well (None) or one has not (that one)."""
+    while True:
+        codes = [rank.process.poll() for rank in ranks]
+        failures = [rank for rank, code in zip(ranks, codes, strict=True) if code not in (None, 0)]
+        if failures:
+            time.sleep(0.5)  # a rank that lost its partner fails a moment after the one that caused it
+            return failures[0]
+        if all(code == 0 for code in codes):
+            return None
+        time.sleep(0.05)
+
+
+def _cause(ranks: Sequence[_Rank], failed: _Rank, folder: Path) -> Exception:
+    for rank in ranks:
+        error = folder / f"error-{rank.rank}.json"
+        if error.exists():
+            return InputError(json.loads(error.read_text())["message"])
+    code = failed.process.returncode
+    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
+    hint = " (out of memory?)" if code == -signal.SIGKILL else ""
+    return WorkerFailed(
+        f"rank {failed.rank} of {len(ranks)} {how}{hint}; its last lines:\n" + "\n".join(failed.tail)
+    )

@@ -1,0 +1,69 @@
+"""What each rank runs: `python -m context1.training.worker job.json`, also under torchrun.
+
+The job file names the stage (`sft` or `rl`) and holds its settings, inputs and output folder.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from context1.errors import InputError
+from context1.settings import Settings
+from context1.stage import atomic_write
+from context1.training import distributed
+from context1.training.launch import ERROR_FILE, launch, worker_command
+
+
+class Job(BaseModel):
+    """One training run as the ranks see it."""
+
+    stage: str
+    """`sft` or `rl`: the module of this room whose `work(job)` runs."""
+    settings: Settings
+    inputs: dict[str, Path]
+    output: Path
+
+
+def run_job(job: Job) -> None:
+    """Writes the job file into the output folder and runs the ranks on this machine."""
+    path = job.output / "job.json"
+    atomic_write(path, job.model_dump_json())
+    train = job.settings.train
+    command = worker_command("context1.training.worker", str(path))
+    launch(command, train.procs, threads=train.threads, device=train.device)
+
+
+def main(arguments: list[str]) -> int:
+    """Exit status 0, or 2 for an error that the user can mend."""
+    _die_with_parent()
+    job = Job.model_validate(json.loads(Path(arguments[0]).read_text()))
+    work: Callable[[Job], None] = importlib.import_module(f"context1.training.{job.stage}").work
+    try:
+        work(job)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        if path := os.environ.get(ERROR_FILE):
+            Path(path).write_text(json.dumps({"message": str(error)}))
+        return 2
+    distributed.stop()
+    return 0
+
+
+def _die_with_parent() -> None:
+    """On Linux: ends this rank when the launcher is killed, so that no orphan holds the cores."""
+    if sys.platform == "linux" and "CONTEXT1_RENDEZVOUS" in os.environ:
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -91,5 +91,5 @@ def _packed(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
         return
     # No name and no time in the header, so that equal rows give equal bytes.
     with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
-        with io.BufferedWriter(packed, 1 << 16) as file:  # type: ignore[arg-type]
-            yield file  # type: ignore[misc]
+        with io.BufferedWriter(packed, 1 << 16) as file:
+            yield file

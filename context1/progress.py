@@ -7,10 +7,17 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 PLAIN_SECONDS = float(os.environ.get("PROGRESS_SECONDS", "10"))
 """At most one plain line in so many seconds; a parent that draws bars from the lines asks for more."""
@@ -51,7 +58,8 @@ def _bar(total: int, label: str, console: Console) -> Iterator[Advance]:
         task = bar.add_task(label, total=total, note="")
 
         def advance(done: int = 1, note: str = "") -> None:
-            bar.update(task, advance=done, **({"note": note} if note else {}))
+            fields: dict[str, Any] = {"note": note} if note else {}
+            bar.update(task, advance=done, **fields)
 
         yield advance
 

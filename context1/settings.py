@@ -352,7 +352,13 @@ class RlSettings(Section):
     beta_hold: float = Field(0.4, ge=0, le=1)
     """Share of the steps before beta squared starts to fall, linearly."""
     wave: int = Field(128, ge=1)
-    """Episodes that run at once; whole groups, fixed membership and order."""
+    """Episodes that run at once on one process; whole groups, fixed membership and order."""
+    easy_share: float = Field(0.5, ge=0, le=1)
+    """Share of the steps in the first phase of the curriculum."""
+    hop_weight_easy: float = Field(0.6, gt=0)
+    """First phase: a task of h + 1 hops is so many times as likely as one of h."""
+    hop_weight_hard: float = Field(1.5, gt=0)
+    """Second phase: the same."""
 
 
 class EvalSettings(Section):

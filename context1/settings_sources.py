@@ -60,7 +60,9 @@ def from_yaml(model: type[BaseModel], path: Path, label: str) -> list[Given]:
     if values is None:
         return []
     if not isinstance(values, dict):
-        raise InputError(f"{path}:1: a settings file is a mapping of section names, not a {type(values).__name__}")
+        raise InputError(
+            f"{path}:1: a settings file is a mapping of section names, not a {type(values).__name__}"
+        )
     lines = dict(_key_lines(root, ""))
     return list(_walk(model, model, values, "", lambda key: f"{label} ({path}:{lines.get(key, 1)})"))
 
@@ -106,7 +108,9 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def _walk(root: type[BaseModel], model: type[BaseModel], values: Any, prefix: str, source: Any) -> Iterator[Given]:
+def _walk(
+    root: type[BaseModel], model: type[BaseModel], values: Any, prefix: str, source: Any
+) -> Iterator[Given]:
     for key, value in values.items():
         path = f"{prefix}{key}"
         head, _, rest = str(key).partition(".")
@@ -141,6 +145,8 @@ def _unknown(root: type[BaseModel], path: str, source: str) -> InputError:
     sections = sorted({name.rsplit(".", 1)[0] for name in known if "." in name})
     close = difflib.get_close_matches(path, known + sections, n=3, cutoff=0.6)
     last = path.rsplit(".", 1)[-1]
-    close += [name for name in known if name.rsplit(".", 1)[-1] == last and name not in close][: 3 - len(close)]
+    close += [name for name in known if name.rsplit(".", 1)[-1] == last and name not in close][
+        : 3 - len(close)
+    ]
     hint = f"; did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else ""
     return InputError(f"{source}: no setting is called `{path}`{hint} (`context1 settings` lists them all)")

@@ -119,7 +119,9 @@ def read_manifest(folder: Path) -> Manifest:
     except FileNotFoundError:
         raise InputError(f"{folder}: not the output of a finished stage (no {MANIFEST})") from None
     except ValidationError as error:
-        raise InputError(f"{path}: broken manifest: {error.errors()[0]['msg']}; run its stage again") from None
+        raise InputError(
+            f"{path}: broken manifest: {error.errors()[0]['msg']}; run its stage again"
+        ) from None
 
 
 def digest(path: Path) -> str:
@@ -136,12 +138,18 @@ def digest(path: Path) -> str:
         return _sha256_of([[entry.path, entry.sha256] for entry in entries])
     manifest = read_manifest(path)
     if damaged := _difference(manifest.files, entries):
-        raise InputError(f"{path / damaged}: does not match {MANIFEST}; run the stage `{manifest.name}` again")
+        raise InputError(
+            f"{path / damaged}: does not match {MANIFEST}; run the stage `{manifest.name}` again"
+        )
     return manifest.digest
 
 
 def _check_replaceable(output: Path) -> None:
-    ours = (output / MANIFEST).is_file() or not output.exists() or (output.is_dir() and not any(output.iterdir()))
+    ours = (
+        (output / MANIFEST).is_file()
+        or not output.exists()
+        or (output.is_dir() and not any(output.iterdir()))
+    )
     if not ours:
         raise InputError(f"{output}: exists and was not made by a stage; name another folder or move it away")
 
@@ -193,7 +201,9 @@ def _locked(partial: Path) -> Iterator[None]:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"{partial}: another process is running this stage; wait for it or stop it") from None
+            raise InputError(
+                f"{partial}: another process is running this stage; wait for it or stop it"
+            ) from None
         yield
     finally:
         os.close(folder)

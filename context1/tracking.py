@@ -57,7 +57,7 @@ class Tracker:
 
     def __enter__(self) -> Self:
         if self.active:
-            self.client = _client(self.uri, self.settings)
+            self.client = connect(self.uri)
             injected = os.environ.get("MLFLOW_RUN_ID", "")
             if injected == self.tags.get("mlflow.parentRunId"):
                 injected = ""  # asked in so many words for a run nested in the given one
@@ -93,7 +93,9 @@ class Tracker:
             from mlflow.utils.time import get_current_time_millis
 
             now = get_current_time_millis()
-            self.client.log_batch(self.run_id, [Metric(key, float(value), now, step) for key, value in values.items()])
+            self.client.log_batch(
+                self.run_id, [Metric(key, float(value), now, step) for key, value in values.items()]
+            )
 
     def dataset(self, path: Path, name: str, context: str = "input") -> None:
         """Notes that the run read these files: name, place and content digest."""
@@ -102,7 +104,9 @@ class Tracker:
 
             # MLflow's column for a digest holds 36 characters.
             noted = Dataset(name, digest(path)[:32], "local", f'{{"uri": "{path.resolve().as_uri()}"}}')
-            self.client.log_inputs(self.run_id, [DatasetInput(noted, [InputTag("mlflow.data.context", context)])])
+            self.client.log_inputs(
+                self.run_id, [DatasetInput(noted, [InputTag("mlflow.data.context", context)])]
+            )
 
     def artifact(self, path: Path, folder: str = "") -> None:
         """Uploads a file, or a folder with all below it."""
@@ -136,7 +140,8 @@ class Tracker:
         return run_id
 
 
-def _client(uri: str, settings: Settings) -> MlflowClient:
+def connect(uri: str) -> MlflowClient:
+    """A client of an MLflow that answers. Raises `InputError` if it does not."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "4")
     from mlflow import MlflowClient
@@ -144,8 +149,8 @@ def _client(uri: str, settings: Settings) -> MlflowClient:
 
     for chatty in ("mlflow", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    if uri.startswith("sqlite:"):
-        settings.runs.mkdir(parents=True, exist_ok=True)
+    if uri.startswith("sqlite:///"):
+        Path(uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
     client = MlflowClient(tracking_uri=uri)
     try:
         client.search_experiments(max_results=1)

@@ -1,0 +1,77 @@
+# Every habit has a target; `make` lists them.
+
+PYTHON  ?= python3
+PROFILE ?= demo
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed
+CHECKED := context1 eval components pipelines scripts benchmarks tests
+PIP_ARGS ?=
+
+# DeepSpeed builds no C++ at installation, and runs on the CPU unless told otherwise. One thread a process:
+# processes are the unit of parallelism here, and threads that spin would starve them.
+export DS_BUILD_OPS ?= 0
+export DS_ACCELERATOR ?= cpu
+export OMP_NUM_THREADS ?= 1
+export OMP_WAIT_POLICY ?= PASSIVE
+export MLFLOW_DISABLE_TELEMETRY ?= true
+export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lock check format test test-slow demo tokenizer compile bench-learning bench-engine \
+        bench-trainer clean
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## Make .venv from the lock files (again only when they change)
+
+$(STAMP): requirements.lock requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1 || echo missing)."; \
+	  echo "Name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV) (minutes the first time) ..."
+	@$(BIN)/python -m pip install --quiet $(PIP_ARGS) -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet $(PIP_ARGS) --no-deps -e .
+	@touch $@
+
+lock:  ## Write the lock files from what is installed in .venv
+	@$(BIN)/python scripts/lock.py
+
+check: setup  ## Lint, formatting and types
+	@$(BIN)/ruff check $(CHECKED)
+	@$(BIN)/ruff format --check --quiet $(CHECKED) || { echo "not formatted: run make format"; exit 1; }
+	@$(BIN)/mypy
+
+format: setup  ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff check --fix $(CHECKED)
+	@$(BIN)/ruff format $(CHECKED)
+
+test: check  ## Checks and quick tests (under 5 minutes)
+	@$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
+
+test-slow: setup  ## Slow and integration tests
+	@$(BIN)/pytest -q -n 2 --dist loadfile -m slow
+
+demo: setup  ## Make a search agent: PROFILE=demo|smoke, FRESH=1, CORPUS=folder
+	@$(BIN)/context1 demo --profile $(PROFILE) $(if $(FRESH),--fresh) $(if $(CORPUS),--corpus "$(CORPUS)")
+
+tokenizer: setup  ## Train the shipped tiny tokenizer again
+	@$(BIN)/python scripts/train_tokenizer.py
+
+compile: setup  ## Compile the Kubeflow pipeline to YAML
+	@$(BIN)/python -m pipelines.end_to_end
+
+bench-learning: setup  ## Does RL help? Three seeds with controls and intervals (long)
+	@$(BIN)/python benchmarks/learning.py
+
+bench-engine: setup  ## Rollout engine against generate() called episode by episode
+	@$(BIN)/python benchmarks/engine.py
+
+bench-trainer: setup  ## Trainer against a plain padded loop: speed, memory, gradient
+	@$(BIN)/python benchmarks/trainer.py
+
+clean:  ## Remove caches and builds; keeps .venv and runs/
+	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -not -path './$(VENV)/*' -type d -prune -exec rm -rf {} +

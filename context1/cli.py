@@ -1,0 +1,55 @@
+"""`context1 ...`: each subcommand is a function in `context1/commands/`.
+
+To add one, write `context1/commands/NAME.py` with a function `NAME` (or a `typer.Typer` called `app`, for a
+group) and put the name in `COMMANDS`. Modules there import what is heavy inside their functions, so that
+`--help` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import typer
+
+from context1.errors import InputError, StorageUnavailable
+
+COMMANDS = ["demo", "settings", "doctor"]
+"""In the order of the help."""
+
+app = typer.Typer(
+    name="context1",
+    help="Train, measure and serve search agents that edit their own context, on your own corpus.",
+    no_args_is_help=True,
+    add_completion=False,
+    # Tracebacks with local variables would show secrets.
+    pretty_exceptions_enable=False,
+)
+
+for _name in COMMANDS:
+    _module = importlib.import_module(f"context1.commands.{_name}")
+    if hasattr(_module, "app"):
+        app.add_typer(_module.app, name=_name)
+    else:
+        app.command(_name)(getattr(_module, _name))
+
+
+def main() -> None:
+    """Runs the command line: status 2 for what the user can mend, 1 for an outage, 130 for Ctrl-C."""
+    try:
+        app()
+    except InputError as error:
+        _leave(f"error: {error}", 2)
+    except StorageUnavailable as error:
+        _leave(f"error: {error}", 1)
+    except KeyboardInterrupt:
+        _leave("interrupted; the same command continues where it stopped", 130)
+
+
+def _leave(message: str, status: int) -> None:
+    print(message, file=sys.stderr)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

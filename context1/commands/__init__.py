@@ -1,0 +1,1 @@
+"""The subcommands of `context1`, one module each."""

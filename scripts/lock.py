@@ -1,0 +1,65 @@
+"""Writes requirements.lock and requirements-dev.lock from what is installed (`make lock`).
+
+The first holds what the package needs to run, the second adds what its tests and checks need. Installed
+packages that neither needs are named and left out.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution, distributions
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+HEADER = "# Made by `make lock`; Python {}.{}. Do not edit by hand.\n"
+NOT_OURS = {"context1", "pip", "setuptools", "wheel"}
+
+
+def closure(requirements: list[str]) -> dict[str, str]:
+    """Name -> version of all installed packages that the requirements lead to."""
+    found: dict[str, str] = {}
+    waiting = [Requirement(line) for line in requirements]
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        requirement = waiting.pop()
+        extras = sorted(requirement.extras) or [""]
+        for extra in extras:
+            if (requirement.name, extra) in seen:
+                continue
+            seen.add((requirement.name, extra))
+            try:
+                dist = distribution(requirement.name)
+            except PackageNotFoundError:
+                sys.exit(
+                    f"{requirement} is required but not installed; install it, then run `make lock` again"
+                )
+            # A local version such as 2.13.0+cpu exists on no index but the one it came from.
+            found[canonicalize_name(dist.name)] = f"{dist.name}=={dist.version.partition('+')[0]}"
+            for line in dist.requires or []:
+                child = Requirement(line)
+                if child.marker is None or child.marker.evaluate({"extra": extra}):
+                    waiting.append(child)
+    return found
+
+
+def main() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    runtime = closure(project["dependencies"])
+    both = closure(project["dependencies"] + project["optional-dependencies"]["dev"])
+    header = HEADER.format(*sys.version_info[:2])
+    write = "\n".join
+    (ROOT / "requirements.lock").write_text(header + write(runtime[name] for name in sorted(runtime)) + "\n")
+    added = write(both[name] for name in sorted(both.keys() - runtime.keys()))
+    (ROOT / "requirements-dev.lock").write_text(f"{header}-r requirements.lock\n{added}\n")
+    print(f"{len(runtime)} packages to run, {len(both) - len(runtime)} more for tests and checks")
+    installed = {canonicalize_name(dist.name) for dist in distributions()}
+    if left := sorted(installed - both.keys() - NOT_OURS):
+        print(f"left out, as nothing needs them: {', '.join(left)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -28,7 +28,7 @@ def stage_step(
     """Yields the run's settings and the folder that the stage writes.
 
     With a `root` (a folder that outlives the run: a laptop's disk, a shared volume) the stage works in
-    `root/name`, resumes there, and the artifact points at it; without one it works where KFP will upload from.
+    `root/name`, resumes there, and the artifact points at it; without one it works where KFP uploads from.
     An error the user can mend ends the step with its message as the last line of the log.
     """
     if root:

@@ -9,7 +9,7 @@ from context1.search.backend import SearchBackend, SearchUnavailable
 
 
 async def one_shot(task: Task, backend: SearchBackend, top: int, rollout: int = 0) -> Trajectory:
-    """The `top` chunks of one hybrid search with the question as it stands, as an answered episode of one turn.
+    """The `top` chunks of one hybrid search for the question, as an answered episode of one turn.
 
     No budget applies: the list is what a plain retriever would hand to the answering model.
     """

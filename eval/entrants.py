@@ -56,7 +56,6 @@ def entrants(settings: Settings, tokenizer: Tokenizer, models: Mapping[str, Path
                 tokenizer,
                 EpisodeKey(settings.eval.seed, 0, task.id, rollout),
                 task=task,
-                rollout=rollout,
             )
 
         return opened

@@ -49,7 +49,7 @@ def interval(per_task: Mapping[str, Ratio], seed: int = 0, resamples: int = 2000
 def paired_interval(
     a: Mapping[str, Ratio], b: Mapping[str, Ratio], seed: int = 0, resamples: int = 2000
 ) -> Estimate:
-    """Estimate of a's value minus b's over the tasks that both have; a resample draws the same tasks of both."""
+    """Estimate of a's value minus b's over the tasks of both; a resample draws the same tasks of each."""
     shared = sorted(set(a) & set(b))
     columns_a, columns_b = _columns(a, shared), _columns(b, shared)
     counts_RT = _counts(len(shared), seed, resamples)

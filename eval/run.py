@@ -111,7 +111,7 @@ def run(
 async def play(
     entrant: Entrant, tasks: Sequence[Task], backend: SearchBackend, wave: int, advance: Any
 ) -> list[Trajectory]:
-    """Every task `entrant.rollouts` times, in waves of fixed membership, so that a rerun repeats every batch."""
+    """Every task `entrant.rollouts` times, in waves of fixed membership: a rerun repeats every batch."""
     episode = entrant.open(backend)
     jobs = [(task, rollout) for task in tasks for rollout in range(entrant.rollouts)]
     done: list[Trajectory] = []

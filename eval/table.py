@@ -55,7 +55,7 @@ Key = tuple[str, str, int]
 
 
 def rows(scores: Iterable[Score], seed: int = 0, resamples: int = 2000) -> list[Row]:
-    """One row for each policy, setting and number of rollouts, in all domains together and in each, input order."""
+    """A row for each policy, setting and number of rollouts, in all domains together and in each."""
     grouped: dict[tuple[Key, str], list[Score]] = defaultdict(list)
     for score in scores:
         key = (score.policy, score.setting, score.rollouts)

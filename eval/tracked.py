@@ -1,4 +1,4 @@
-"""Results in MLflow: one run a policy, setting and number of rollouts, all under one parent, to be compared."""
+"""Results in MLflow: one run a policy, setting and number of rollouts, all under one parent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eval.table import ALL, Key, Row
 
 
 def log_runs(settings: Settings, rows: list[Row], scores: Path, files: list[Path]) -> None:
-    """Logs every row: `reward`, `reward_low`, `reward_high` over all domains, `web/reward` and so on within one.
+    """Logs every row: `reward`, `reward_low`, `reward_high` over all domains, `web/reward` and so on in one.
 
     Args:
         settings: say where MLflow is.

@@ -17,14 +17,12 @@ from components.rl.component import rl
 from components.sft.component import sft
 
 COMPILED = Path(__file__).with_suffix(".yaml")
-STAGES = ["ingest", "index", "generate", "sft", "rl", "evaluate", "report"]
-"""Tasks of the pipeline, in order."""
 
 
 @dsl.pipeline(name="context1-end-to-end", description="From documents to an evaluated search agent.")
 def end_to_end(
     profile: str = "cluster",
-    overrides: dict[str, object] = {},
+    overrides: dict[str, object] = {},  # noqa: B006 - KFP reads it once, at compile time
     corpus: str = "",
     root: str = "",
     fresh: bool = False,

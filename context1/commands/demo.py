@@ -16,10 +16,8 @@ from rich.table import Table
 from context1.commands.live import PipelineView
 from context1.commands.memory import PeakMemory
 from context1.commands.options import Config, Corpus, DryRun, Fresh, Overrides, Profile, Root, load, run_root
+from context1.commands.plan import STAGES, show_plan
 from context1.errors import InputError
-
-ORDER = ["ingest", "index", "generate", "sft", "rl", "evaluate", "report"]
-"""The pipeline's stages."""
 
 
 def demo(
@@ -50,7 +48,7 @@ def demo(
         raise InputError(f"--corpus {corpus}: no such folder")
     folder = run_root(settings, profile, root, corpus)
     if dry_run:
-        plan(folder, fresh)
+        show_plan(settings, folder, STAGES, fresh)
         return
     given = {path: settings.value(path) for path, source in settings.sources().items() if _is_ours(source)}
     arguments = {
@@ -65,9 +63,9 @@ def demo(
 
 def run_locally(arguments: dict[str, Any], folder: Path) -> None:
     """Runs the pipeline and shows it; exits 1 with the cause as the last line if a stage fails."""
-    from eval.report import print_summary, read_summary
     from kfp import local
 
+    from eval.report import print_summary, read_summary
     from pipelines.end_to_end import end_to_end
 
     console = Console()
@@ -77,7 +75,7 @@ def run_locally(arguments: dict[str, Any], folder: Path) -> None:
     os.environ["PROGRESS_SECONDS"] = "0.5" if console.is_terminal else "10"
     local.init(local.SubprocessRunner(use_venv=False), pipeline_root=str(folder / "kfp"))
     started = time.monotonic()
-    view = PipelineView(ORDER, log, console)
+    view = PipelineView(STAGES, log, console)
     failed = False
     with PeakMemory() as memory, view, contextlib.redirect_stdout(view):
         try:
@@ -95,26 +93,6 @@ def run_locally(arguments: dict[str, Any], folder: Path) -> None:
     print_summary(summary, console)
     _print_seconds(console, view, time.monotonic() - started, memory.peak)
     _print_next(console, folder)
-
-
-def plan(folder: Path, fresh: bool) -> None:
-    """What a run would find done already."""
-    console = Console()
-    table = Table(
-        "stage", "folder", "now", title=f"{folder} (dry run: nothing is changed)", title_justify="left"
-    )
-    for stage in ORDER:
-        done = (folder / stage / "manifest.json").is_file()
-        half = (folder / f"{stage}.partial").is_dir()
-        state = (
-            "done; reused if settings and inputs are the same"
-            if done
-            else "half done; continues"
-            if half
-            else ""
-        )
-        table.add_row(stage, str(folder / stage), "runs anew" if fresh else state or "to do")
-    console.print(table)
 
 
 def _is_ours(source: str) -> bool:

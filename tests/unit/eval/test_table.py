@@ -15,7 +15,7 @@ from eval.table import ALL, Score, compare, rows
 def score(
     policy: str, task: str, domain: str, reward: float, junk: float, pruned: float, setting: str = "T=1"
 ) -> Score:
-    values = {name: (0.5, 1.0) for name in ("f1", "answer_found", "trajectory_recall")}
+    values = dict.fromkeys(("f1", "answer_found", "trajectory_recall"), (0.5, 1.0))
     values |= {"reward": (reward, 1.0), "prune_accuracy": (junk, pruned)}
     return Score(policy=policy, setting=setting, rollouts=1, task_id=task, domain=domain, values=values)
 

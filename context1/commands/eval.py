@@ -1,0 +1,83 @@
+"""`context1 eval`: models and baselines on the held-out tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from context1.commands.options import (
+    Config,
+    DryRun,
+    Fresh,
+    Overrides,
+    Profile,
+    Root,
+    load,
+    need_stage,
+    run_root,
+)
+from context1.commands.plan import show_plan
+from context1.errors import InputError
+
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model", "-m", metavar="NAME=FOLDER", help="A model to evaluate; default: SFT and RL of ROOT."
+    ),
+]
+
+
+def eval(
+    models: Models = None,
+    profile: Profile = "demo",
+    config: Config = None,
+    overrides: Overrides = None,
+    root: Root = None,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Evaluates models beside the baselines: a table, ROOT/report/report.html, and runs in MLflow.
+
+    Baselines: one hybrid search (top 5, top 10), a random policy, the imperfect teacher, and each model
+    without its pruning tool. All intervals are 95% bootstrap over tasks; differences are paired.
+
+    Examples:
+
+      context1 eval --dry-run
+
+      context1 eval --set eval.tasks=20 --set eval.rollouts=[1]
+
+      context1 eval --model SFT=runs/demo/sft --model mine=runs/other/rl
+    """
+    settings = load(profile, config, overrides)
+    folder = run_root(settings, profile, root)
+    if dry_run:
+        show_plan(settings, folder, ["evaluate", "report"], fresh)
+        return
+    named = parse_models(models) or {name: folder / name.lower() for name in ("SFT", "RL")}
+    index, tasks = need_stage(folder / "index"), need_stage(folder / "generate")
+    for path in named.values():
+        need_stage(path)
+
+    from rich.console import Console
+
+    from eval import report, run
+
+    run.run(settings, index, tasks, named, folder / "evaluate", fresh)
+    stages = {"generate": tasks, **{name.lower(): path for name, path in named.items()}}
+    report.run(settings, folder / "evaluate", stages, folder / "report", fresh)
+    report.print_summary(report.read_summary(folder / "report"), Console())
+    print(folder / "report" / "report.html")
+
+
+def parse_models(models: list[str] | None) -> dict[str, Path]:
+    """`["SFT=runs/demo/sft"]` -> `{"SFT": Path("runs/demo/sft")}`."""
+    named: dict[str, Path] = {}
+    for item in models or []:
+        name, equals, path = item.partition("=")
+        if not name or not equals or not path:
+            raise InputError(f"--model {item}: write it as NAME=FOLDER")
+        named[name] = Path(path)
+    return named

@@ -1,0 +1,79 @@
+"""Options that the subcommands share, and what they turn into."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from context1.errors import InputError
+from context1.settings import Settings
+
+Profile = Annotated[
+    str,
+    typer.Option("--profile", "-p", help="Preset of settings: demo, smoke or cluster.", show_default=True),
+]
+Config = Annotated[
+    Path | None, typer.Option("--config", "-c", help="YAML file of settings, laid over the preset.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", "-s", help="One setting, as `rl.steps=3`; may be given many times.", metavar="KEY=VALUE"
+    ),
+]
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        "--root", "-r", help="Folder of the run; default `runs/PROFILE`. Each stage has a folder in it."
+    ),
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Run anew even if the output could be reused.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be read, made and spent; change nothing.")
+]
+Corpus = Annotated[
+    Path | None,
+    typer.Option("--corpus", help="Folder of your own documents (JSONL, text, HTML, mbox; .gz too)."),
+]
+
+MAKERS = {"ingest": "data", "index": "data", "generate": "data", "sft": "sft", "rl": "rl", "evaluate": "eval"}
+"""Stage -> the subcommand that runs it."""
+
+
+def load(profile: str, config: Path | None, overrides: list[str] | None) -> Settings:
+    """Settings of a command line. Raises `InputError` naming the option that is wrong."""
+    return Settings.load(profile=profile, file=config, overrides=parse_overrides(overrides))
+
+
+def parse_overrides(overrides: list[str] | None) -> dict[str, Any]:
+    """`["rl.steps=3", "eval.temperatures=[0]"]` -> `{"rl.steps": 3, "eval.temperatures": [0]}`."""
+    values: dict[str, Any] = {}
+    for item in overrides or []:
+        key, equals, text = item.partition("=")
+        if not equals or not key:
+            raise InputError(f"--set {item}: write it as KEY=VALUE, for example --set rl.steps=3")
+        try:
+            values[key] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise InputError(f"--set {item}: the value is not valid YAML: {error}") from None
+    return values
+
+
+def run_root(settings: Settings, profile: str, root: Path | None, corpus: Path | None = None) -> Path:
+    """Where a run keeps its stages: `runs/demo`, or `runs/demo-NAME` on the user's corpus NAME."""
+    if root is not None:
+        return root
+    return settings.runs / (f"{profile}-{corpus.resolve().name}" if corpus else profile)
+
+
+def need_stage(folder: Path) -> Path:
+    """The folder, if a finished stage lies in it. Raises `InputError` naming the command that makes it."""
+    if not (folder / "manifest.json").is_file():
+        command = MAKERS.get(folder.name, "demo")
+        raise InputError(
+            f"{folder}: no finished stage there; make it with `context1 {command}`, or give --root"
+        )
+    return folder

@@ -1,0 +1,54 @@
+"""`context1 rl`: reinforcement learning with CISPO."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from context1.commands.options import (
+    Config,
+    DryRun,
+    Fresh,
+    Overrides,
+    Profile,
+    Root,
+    load,
+    need_stage,
+    run_root,
+)
+from context1.commands.plan import show_plan
+
+Start = Annotated[Path | None, typer.Option("--start", help="Stage to start from; default: ROOT/sft.")]
+
+
+def rl(
+    start: Start = None,
+    profile: Profile = "demo",
+    config: Config = None,
+    overrides: Overrides = None,
+    root: Root = None,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Improves a taught model by its own search results: rollouts in groups, rewards, CISPO.
+
+    Reads ROOT/index, ROOT/generate and ROOT/sft, writes ROOT/rl. A killed run continues as if it had not been
+    killed. Reward, entropy, ratio and format errors go to MLflow by step.
+
+    Examples:
+
+      context1 rl --dry-run
+
+      context1 rl --set rl.steps=10 --set rl.temperature=0.7
+    """
+    settings = load(profile, config, overrides)
+    folder = run_root(settings, profile, root)
+    if dry_run:
+        show_plan(settings, folder, ["rl"], fresh)
+        return
+    from context1.commands.stages import rl as stage
+
+    index, tasks = need_stage(folder / "index"), need_stage(folder / "generate")
+    stage(settings, index, tasks, need_stage(start or folder / "sft"), folder / "rl", fresh)

@@ -1,0 +1,44 @@
+"""`context1 sft`: supervised fine-tuning on the teacher's episodes."""
+
+from __future__ import annotations
+
+from context1.commands.options import (
+    Config,
+    DryRun,
+    Fresh,
+    Overrides,
+    Profile,
+    Root,
+    load,
+    need_stage,
+    run_root,
+)
+from context1.commands.plan import show_plan
+
+
+def sft(
+    profile: Profile = "demo",
+    config: Config = None,
+    overrides: Overrides = None,
+    root: Root = None,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Teaches a model the job: it learns the good episodes of a scripted teacher on the training tasks.
+
+    Reads ROOT/index and ROOT/generate, writes ROOT/sft. A killed run continues from its last checkpoint.
+
+    Examples:
+
+      context1 sft --dry-run
+
+      context1 sft --set sft.epochs=1 --set train.procs=1
+    """
+    settings = load(profile, config, overrides)
+    folder = run_root(settings, profile, root)
+    if dry_run:
+        show_plan(settings, folder, ["sft"], fresh)
+        return
+    from context1.commands.stages import sft as stage
+
+    stage(settings, need_stage(folder / "index"), need_stage(folder / "generate"), folder / "sft", fresh)

@@ -1,0 +1,39 @@
+"""Options that subcommands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from context1.commands.options import need_stage, parse_overrides, run_root
+from context1.errors import InputError
+from context1.settings import Settings
+
+
+def test_overrides_are_yaml_values() -> None:
+    given = ["rl.steps=3", "eval.temperatures=[0.7, 0]", "model.path=tiny", "search.embedder=a=b"]
+    assert parse_overrides(given) == {
+        "rl.steps": 3,
+        "eval.temperatures": [0.7, 0],
+        "model.path": "tiny",
+        "search.embedder": "a=b",
+    }
+
+
+@pytest.mark.parametrize("item", ["rl.steps", "=3", "rl.steps=[1"])
+def test_bad_override_names_itself(item: str) -> None:
+    with pytest.raises(InputError, match="--set"):
+        parse_overrides([item])
+
+
+def test_run_root() -> None:
+    settings = Settings.load(profile="smoke")
+    assert run_root(settings, "smoke", None) == Path("runs/smoke")
+    assert run_root(settings, "smoke", None, Path("/data/my mail/")) == Path("runs/smoke-my mail")
+    assert run_root(settings, "smoke", Path("x"), Path("/data/mail")) == Path("x")
+
+
+def test_need_stage_names_the_command(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="context1 sft"):
+        need_stage(tmp_path / "sft")

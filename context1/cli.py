@@ -14,7 +14,7 @@ import typer
 
 from context1.errors import InputError, StorageUnavailable
 
-COMMANDS = ["demo", "settings", "doctor"]
+COMMANDS = ["demo", "data", "index", "sft", "rl", "eval", "search", "settings", "doctor"]
 """In the order of the help."""
 
 app = typer.Typer(

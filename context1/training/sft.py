@@ -1,22 +1,93 @@
-"""SFT, the whole loop: phases of rows, one optimizer step a batch, checkpoints, metrics by step."""
+"""SFT, as each rank runs it: the teacher's episodes, filtered, cut into rows, learnt batch after batch."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from context1.errors import InputError
+from context1.harness.profile import make_profile
+from context1.models.load import load_model
+from context1.schema import Trajectory
+from context1.search.embedded import EmbeddedBackend
 from context1.settings import SftSettings
+from context1.stage import progress, read_jsonl
+from context1.tokens.tokenizer import Tokenizer, load_tokenizer
+from context1.tracking import Tracker
+from context1.training import distributed
 from context1.training.checkpoint import Checkpoints
 from context1.training.cispo import sft_loss
+from context1.training.collect import choose_tasks, teacher_trajectories
+from context1.training.filtering import keep
+from context1.training.finish import finish, read_tasks
 from context1.training.phases import Phase, batches, steps_for
-from context1.training.rows import Row
+from context1.training.rows import Row, RowRecord, rows_of, with_environment
 from context1.training.schedule import rate_at
 from context1.training.trainer import Trainer
+from context1.training.warmup import warmup_rows
+from context1.training.worker import Job
 
 BETAS = (0.9, 0.98)
 """AdamW's decay rates in SFT."""
 
+WARM_ROWS = 2_000
+WARM_QUESTIONS = 4
+"""Rows of a pool of made-up look-ups, and questions in each."""
+
 Log = Callable[[int, dict[str, float]], None]
+
+
+def work(job: Job) -> None:
+    """One rank of the stage: inputs `index`, `tasks`, and `start` (a model's folder; without it a fresh one).
+
+    An input `trajectories` replaces the teacher's episodes; inputs `warm-NAME` are files of warm-up rows.
+    Writes `model/`, `metrics.jsonl` and a summary.
+    """
+    settings, sft = job.settings, job.settings.sft
+    tokenizer = load_tokenizer(settings.profile.tokenizer)
+    profile = make_profile(settings.profile, tokenizer)
+    path = job.inputs.get("start", settings.model.path)
+    model = load_model(path, settings.model, tokenizer, profile_hash=profile.hash)
+    trainer = Trainer(
+        model, settings.train, optimizer=sft.optimizer, lr=sft.lr, lr_matrix=sft.lr_matrix, betas=BETAS
+    )
+    tasks = read_tasks(job.inputs["tasks"])
+    if "trajectories" in job.inputs:
+        played = list(read_jsonl(job.inputs["trajectories"], Trajectory))
+    else:
+        chosen = choose_tasks(tasks, sft.tasks, settings.train.seed)
+        backend = EmbeddedBackend.open(job.inputs["index"], settings.search)
+        with progress(len(chosen) * sft.rollouts // distributed.world(), "teacher episodes") as advance:
+            played = teacher_trajectories(
+                chosen, backend, profile, tokenizer, settings, job.output, lambda _: advance(1)
+            )
+    kept = keep(played, {task.id: task for task in tasks}, sft, settings.train.seed)
+    rows = [with_environment(row, sft.env_weight) for one in kept.trajectories for row in rows_of(one)]
+    if not rows:
+        raise InputError(f"sft: no trajectory was kept of {len(played)}: {kept.dropped or 'there are none'}")
+    phases = phases_of(rows, warm_pools(job, tokenizer), sft)
+    steps = sum(phase.steps for phase in phases)
+    with (
+        Tracker(settings, "sft", {"stage": "sft"}, resume_key=str(job.output)) as tracker,
+        progress(steps, "sft steps") as advance,
+    ):
+        tracker.params({"sft": sft.model_dump(), "train": settings.train.model_dump()})
+        history = train_sft(
+            trainer,
+            phases,
+            sft,
+            seed=settings.train.seed,
+            checkpoints=Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep),
+            checkpoint_every=settings.train.checkpoint_every,
+            log=_Log(tracker, advance, steps),
+        )
+        summary = {
+            "trajectories": len(played),
+            "kept": len(kept.trajectories),
+            "dropped": kept.dropped,
+            "rows": len(rows),
+        }
+        finish(job, model, profile.hash, tokenizer.id, history, summary)
 
 
 def train_sft(
@@ -67,3 +138,43 @@ def phases_of(rows: Sequence[Row], warm: Mapping[str, Sequence[Row]], settings: 
     total = own / (1 - share)
     phases = [Phase(name, warm[name], max(1, round(total * part))) for name, part in settings.warm.items()]
     return [*phases, Phase("teacher", rows, max(1, round(own)))]
+
+
+def warm_pools(job: Job, tokenizer: Tokenizer) -> dict[str, list[Row]]:
+    """The rows of each name in `sft.warm`: the file given as input `warm-NAME`, or for a name such as `2-4`
+    made-up look-ups over 2 to 4 chunks.
+    """
+    pools = {}
+    for number, name in enumerate(job.settings.sft.warm):
+        if path := job.inputs.get(f"warm-{name}"):
+            pools[name] = [record.row() for record in read_jsonl(path, RowRecord)]
+            continue
+        low, _, high = name.partition("-")
+        if not (low.isdigit() and high.isdigit()):
+            raise InputError(f"sft.warm: no rows file `{name}`; made-up rows are named as `2-4`, in chunks")
+        pools[name] = warmup_rows(
+            tokenizer,
+            count=WARM_ROWS,
+            cards=(int(low), int(high)),
+            questions=WARM_QUESTIONS,
+            seed=job.settings.train.seed * 100 + number,
+            domains=job.settings.world.domains,
+        )
+    return pools
+
+
+class _Log:
+    """Means over a few steps at a time, so that logging costs little where steps are short."""
+
+    def __init__(self, tracker: Tracker, advance: Callable[..., None], steps: int) -> None:
+        self.tracker, self.advance = tracker, advance
+        self.every = max(1, steps // 100)
+        self.pending: list[dict[str, float]] = []
+
+    def __call__(self, step: int, metrics: dict[str, float]) -> None:
+        self.pending.append(metrics)
+        self.advance(1, f"loss {metrics['loss']:.3f}")
+        if len(self.pending) >= self.every:
+            means = {k: sum(m[k] for m in self.pending) / len(self.pending) for k in self.pending[0]}
+            self.tracker.metrics(means, step)
+            self.pending = []

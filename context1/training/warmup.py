@@ -38,7 +38,12 @@ class _Card:
 
 
 def warmup_rows(
-    tokenizer: Tokenizer, count: int, cards: tuple[int, int], questions: int, seed: int, domains: Sequence[str]
+    tokenizer: Tokenizer,
+    count: int,
+    cards: tuple[int, int],
+    questions: int,
+    seed: int,
+    domains: Sequence[str],
 ) -> list[Row]:
     """`count` rows of between cards[0] and cards[1] chunks and `questions` questions each."""
     rng = random.Random(f"warm-up/{seed}")
@@ -59,7 +64,9 @@ class _Words:
             for word in (*entity.kinds, entity.attribute, *(noun for noun, _ in entity.relations))
         }
         whole = (tokenizer.decode([token]) for token in range(tokenizer.vocab_size))
-        self.any = [w[1:] for w in whole if w[:1] == " " and len(w) > 3 and w[1:].isalpha() and w[1:] not in hidden]
+        self.any = [
+            w[1:] for w in whole if w[:1] == " " and len(w) > 3 and w[1:].isalpha() and w[1:] not in hidden
+        ]
         self.nouns = [noun for t in types for noun in (*(n for n, _ in t.relations), t.attribute)]
         self.kinds = [kind for t in types for kind in t.kinds]
         self.frames = [STYLES[name].describe for name in domains]
@@ -101,7 +108,12 @@ def _row(tokenizer: Tokenizer, words: _Words, count: int, questions: int, rng: r
 def _cards(words: _Words, count: int, rng: random.Random) -> list[_Card]:
     groups = [a + b for a in "bcdfghjklmnpqrstvwxyz" for b in "aeiou"]
     cards = [
-        _Card(f"{rng.choice(groups)}{rng.randint(0, 99):02d}{rng.choice(groups)}", words.name(rng), words.description(rng), [])
+        _Card(
+            f"{rng.choice(groups)}{rng.randint(0, 99):02d}{rng.choice(groups)}",
+            words.name(rng),
+            words.description(rng),
+            [],
+        )
         for _ in range(count)
     ]
     for i, card in enumerate(cards):
@@ -109,7 +121,11 @@ def _cards(words: _Words, count: int, rng: random.Random) -> list[_Card]:
         for noun in nouns:
             other = rng.randrange(count)
             linked = other != i and rng.random() < LINKED
-            value = cards[other].subject if linked else rng.choice((words.name(rng), str(rng.randint(1000, 9999))))
+            value = (
+                cards[other].subject
+                if linked
+                else rng.choice((words.name(rng), str(rng.randint(1000, 9999))))
+            )
             card.facts.append((noun, value, other if linked else -1))
     return cards
 
@@ -132,6 +148,8 @@ def _exchange(tokenizer: Tokenizer, cards: list[_Card], rng: random.Random) -> t
     for i, query in enumerate(queries):
         call = ("search_corpus", json.dumps({"query": f" {query}"}, separators=(",", ":")))
         turns.append(render_turn(tokenizer, notes[i - 1][0] if i else None, [call], None))
-    answer = "".join(f"<Document id={chunk_id}></Document>" for chunk_id in dict.fromkeys(i for _, i in notes))
+    answer = "".join(
+        f"<Document id={chunk_id}></Document>" for chunk_id in dict.fromkeys(i for _, i in notes)
+    )
     turns.append(render_turn(tokenizer, notes[-1][0], [], answer))
     return question, turns

@@ -1,0 +1,54 @@
+"""What both stages do at their ends: read tasks, write curves, the model and the summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel
+
+from context1.errors import InputError
+from context1.models.card import save_model
+from context1.schema import Task
+from context1.stage import atomic_write, read_jsonl
+from context1.training import distributed
+from context1.training.worker import Job
+
+MODEL = "model"
+METRICS = "metrics.jsonl"
+SUMMARY = ".summary.json"
+
+
+def read_tasks(path: Path) -> list[Task]:
+    """The tasks of a file, or of the folder that the generate stage made."""
+    if path.is_dir():
+        files = sorted(path.glob("tasks*.jsonl*"))
+        if not files:
+            raise InputError(f"{path}: no tasks*.jsonl in it; generate tasks first")
+        return [task for file in files for task in read_jsonl(file, Task)]
+    return list(read_jsonl(path, Task))
+
+
+def write_metrics(output: Path, history: Sequence[dict[str, float]]) -> None:
+    """`metrics.jsonl`: one line a step."""
+    lines = (json.dumps({"step": step, **metrics}) for step, metrics in enumerate(history))
+    atomic_write(output / METRICS, "".join(line + "\n" for line in lines))
+
+
+def finish(
+    job: Job,
+    model: PreTrainedModel,
+    profile_hash: str,
+    tokenizer_id: str,
+    history: Sequence[dict[str, float]],
+    summary: dict[str, Any],
+) -> None:
+    """Saves the model, the curves and the summary from rank 0; every rank waits for it."""
+    if distributed.rank() == 0:
+        write_metrics(job.output, history)
+        save_model(model, job.output / MODEL, profile_hash, tokenizer_id)
+        last = {f"last_{name}": value for name, value in (history[-1] if history else {}).items()}
+        atomic_write(job.output / SUMMARY, json.dumps({"steps": len(history), **summary, **last}))
+    distributed.barrier()

@@ -202,6 +202,8 @@ class TeacherSettings(Section):
     """Searches for one hop before the teacher gives up."""
     note_words: int = Field(14, ge=1)
     """Longest note about a piece of evidence, in words."""
+    seed: int = 0
+    """Seed of the slips."""
 
 
 class RewardSettings(Section):

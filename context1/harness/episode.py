@@ -159,12 +159,11 @@ class Episode:
         """
         turn = self._read(action)
         if turn.final is not None and not turn.errors:
-            return self._conclude(turn.final)
-        hard = self.zone == "hard"
-        judged = [
-            judge(call.name, call.arguments, call.error, self.profile.tools, hard) for call in turn.calls
-        ]
-        calls = [] if turn.errors else judged
+            self._conclude(turn.final)
+            return None
+        tools, hard = self.profile.tools, self.zone == "hard"
+        written = [] if turn.errors else turn.calls
+        calls = [judge(call.name, call.arguments, call.error, tools, hard) for call in written]
         malformed = bool(turn.errors) or any(call.malformed for call in calls)
         self.trajectory.format_errors += malformed
         self.malformed_in_a_row = self.malformed_in_a_row + 1 if malformed else 0
@@ -199,9 +198,7 @@ class Episode:
             self.context.add_text(self.rendering.end)
         if not turn.errors and turn.final is None and not turn.calls:
             turn.errors.append(messages.NOTHING)
-        if self.on_event:
-            number = self.trajectory.turns - 1
-            self.on_event(TurnEvent(number, turn.analysis, len(action.ids), turn.errors))
+        self._tell(TurnEvent(self.number, turn.analysis, len(action.ids), turn.errors))
         return turn
 
     def _conclude(self, final: str) -> None:
@@ -218,7 +215,7 @@ class Episode:
         """Prunes, then retrieves, then packs; the tool messages in call order. `after`: tokens to follow."""
         context, rendering = self.context, self.rendering
         for index, call in enumerate(calls):
-            self._tell(ToolCallEvent(self.turn, index, call.name, call.arguments, call.status))
+            self._tell(ToolCallEvent(self.number, index, call.name, call.arguments, call.status))
         replies = answer_at_once(calls, context, rendering)
         waiting = [reply.call for reply in replies if reply.waits]
         asked = perf_counter()
@@ -235,7 +232,7 @@ class Episode:
         note = "" if reply.packed.pieces else reply.note
         self.trajectory.calls.append(
             ToolCall(
-                turn=self.turn,
+                turn=self.number,
                 name=clip(call.name, 64),
                 arguments=call.arguments,
                 status=call.status,
@@ -245,8 +242,8 @@ class Episode:
             )
         )
         if reply.removed:
-            self._tell(PruneEvent(self.turn, reply.removed, reply.freed))
-        self._tell(ObservationEvent(self.turn, index, call.name, call.status, chunks, tokens, note))
+            self._tell(PruneEvent(self.number, reply.removed, reply.freed))
+        self._tell(ObservationEvent(self.number, index, call.name, call.status, chunks, tokens, note))
 
     def _with_usage(self, observation: Observation) -> Observation | None:
         """The observation, the count up to here, the head of the policy's turn; None if they do not fit."""
@@ -261,7 +258,7 @@ class Episode:
         return [*observation, (usage, None)]
 
     @property
-    def turn(self) -> int:
+    def number(self) -> int:
         """The turn that was sampled last, 0-based."""
         return self.trajectory.turns - 1
 

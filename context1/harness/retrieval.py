@@ -20,8 +20,8 @@ async def retrieve(
     finished first. Raises `SearchUnavailable`.
     """
     exclude = frozenset(shown)
-    if len(calls) == 1:
-        return [await _run(calls[0], question, exclude, backend, budget)]
+    if len(calls) < 2:
+        return [await _run(call, question, exclude, backend, budget) for call in calls]
     jobs = [_run(call, question, exclude, backend, budget) for call in calls]
     results = await asyncio.gather(*jobs, return_exceptions=True)
     hits: list[list[Hit]] = []

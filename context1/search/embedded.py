@@ -1,0 +1,152 @@
+"""The embedded backend: BM25 and dense search over a folder, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import ParamSpec, Self, TypeVar
+
+import numpy as np
+
+from context1.errors import InputError
+from context1.schema import Chunk
+from context1.search.analyser import Analyser
+from context1.search.backend import Hit
+from context1.search.bm25 import Bm25
+from context1.search.dense import Dense, Rows
+from context1.search.embedding import Embedder, Vectors, load_embedder
+from context1.search.fusion import rrf
+from context1.search.grep import grep
+from context1.search.index import BM25_FOLDER, build_index, read_index_manifest
+from context1.search.queries import QueryVectors
+from context1.search.store import ChunkStore
+from context1.settings import SearchSettings
+
+__all__ = ["EmbeddedBackend", "build_index"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class EmbeddedBackend:
+    """Implements `SearchBackend` on an index that `build_index` made; reads only, so many may share it.
+
+    The `_now` methods are the same without a coroutine, for callers of one thread.
+    """
+
+    def __init__(self, folder: Path, settings: SearchSettings, embedder: Embedder, threads: int) -> None:
+        """Use `open`."""
+        self.manifest = read_index_manifest(folder)
+        analyser = Analyser(settings.language)
+        for field, built, now in (
+            ("language", self.manifest.analyser, analyser.id),
+            ("embedder", self.manifest.embedder, embedder.id),
+            ("k1", self.manifest.k1, settings.k1),
+            ("b", self.manifest.b, settings.b),
+        ):
+            if built != now:
+                raise InputError(
+                    f"{folder}: the index was built with {built}, search.{field} now means {now}; "
+                    "build the index again or change the setting back"
+                )
+        self._settings = settings
+        self._store = ChunkStore(folder)
+        self._bm25 = Bm25(folder / BM25_FOLDER, analyser)
+        self._dense = Dense(folder)
+        # Equal scores are ordered by id.
+        self._by_id = np.empty(len(self._store), dtype=np.int64)
+        self._by_id[np.argsort(np.array(self._store.ids))] = np.arange(len(self._store))
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="search") if threads else None
+        self._queries = QueryVectors(embedder, self._pool)
+
+    @classmethod
+    def open(
+        cls, folder: Path, settings: SearchSettings, *, threads: int = 0, embedder: Embedder | None = None
+    ) -> Self:
+        """`threads` 0 works inside the caller's thread (training); a server takes some, to stay responsive.
+
+        Raises `InputError` if there is no whole index or it was built with other settings.
+        """
+        read_index_manifest(folder)
+        return cls(folder, settings, embedder or load_embedder(settings.embedder, settings.language), threads)
+
+    @property
+    def index_id(self) -> str:
+        return self.manifest.index_id
+
+    async def search(self, query: str, *, limit: int = 50, exclude: Collection[str] = ()) -> list[Hit]:
+        """See `SearchBackend.search`."""
+        vector = await self._queries.vector(query)
+        return await self._run(self._search, query, vector, limit, exclude)
+
+    async def grep(self, pattern: str, *, limit: int = 5) -> list[Hit]:
+        """See `SearchBackend.grep`."""
+        return await self._run(self.grep_now, pattern, limit=limit)
+
+    async def read(self, doc_id: str, *, query: str) -> list[Hit]:
+        """See `SearchBackend.read`."""
+        rows = self._store.of_document(doc_id)
+        return self._read(rows, query, await self._queries.vector(query))
+
+    async def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
+        """See `SearchBackend.chunks`."""
+        return [self._store.get(chunk_id) for chunk_id in chunk_ids]
+
+    def search_now(self, query: str, *, limit: int = 50, exclude: Collection[str] = ()) -> list[Hit]:
+        """`search` in this thread."""
+        return self._search(query, self._queries.now(query), limit, exclude)
+
+    def grep_now(self, pattern: str, *, limit: int = 5) -> list[Hit]:
+        """`grep` in this thread."""
+        found = itertools.islice(grep(pattern, self._store.texts, self._store.text_starts), limit)
+        return [Hit(self._store.at(row), 1.0) for row in found]
+
+    def read_now(self, doc_id: str, *, query: str) -> list[Hit]:
+        """`read` in this thread."""
+        return self._read(self._store.of_document(doc_id), query, self._queries.now(query))
+
+    def close(self) -> None:
+        """Stops the threads, if there are any."""
+        if self._pool:
+            self._pool.shutdown()
+
+    def _search(self, query: str, vector: Vectors, limit: int, exclude: Collection[str]) -> list[Hit]:
+        wanted = max(limit, self._settings.candidates)
+        banned = np.zeros(len(self._store), dtype=bool)
+        banned[[self._store.number[chunk_id] for chunk_id in exclude if chunk_id in self._store.number]] = (
+            True
+        )
+
+        lexical = self._bm25.scores(query)
+        rows = np.flatnonzero((lexical > 0) & ~banned)
+        by_terms = self._best(rows, lexical[rows], wanted)
+
+        rows, products = self._dense.nearest(vector, wanted, banned)
+        by_meaning = self._best(rows[products > 0], products[products > 0], wanted)
+
+        return self._hits(rrf([by_terms, by_meaning], self._settings.rrf_k)[:limit])
+
+    def _read(self, rows: list[int], query: str, vector: Vectors) -> list[Hit]:
+        numbers = np.array(rows)
+        by_terms = self._best(numbers, self._bm25.scores(query)[numbers], len(rows))
+        by_meaning = self._best(numbers, self._dense.products(vector, numbers), len(rows))
+        return self._hits(rrf([by_terms, by_meaning], self._settings.rrf_k))
+
+    def _best(self, rows: Rows, scores: Vectors, wanted: int) -> list[str]:
+        """Ids of the rows with the highest scores, ties by id, those at the last place included."""
+        if len(rows) > wanted:
+            least = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+            rows, scores = rows[scores >= least], scores[scores >= least]
+        order = np.lexsort((self._by_id[rows], -scores))[:wanted]
+        return [self._store.ids[row] for row in rows[order]]
+
+    def _hits(self, ranked: Sequence[tuple[str, float]]) -> list[Hit]:
+        return [Hit(self._store.get(chunk_id), score) for chunk_id, score in ranked]
+
+    async def _run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._pool is None:
+            return function(*args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: function(*args, **kwargs))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from context1.harness.episode import run_episode
 from context1.harness.profile import HarnessProfile, make_profile
+from context1.harness.rollouts import Job, run_rollouts
 from context1.models.load import load_model
 from context1.policy.local import LocalPolicy
 from context1.policy.policy import EpisodeKey, Policy
@@ -17,22 +17,24 @@ from context1.schema import Task, Trajectory
 from context1.search.backend import SearchBackend
 from context1.settings import Settings
 from context1.tokens.tokenizer import Tokenizer
+from context1.training.stages import model_of
 from eval.baselines import one_shot
 
-Play = Callable[[Task, int], Awaitable[Trajectory]]
-"""(task, rollout) -> the finished episode."""
+OnDone = Callable[[Trajectory], None]
+Play = Callable[[Sequence[Task], SearchBackend, OnDone], Awaitable[list[Trajectory]]]
+"""Every task so many times, all on one backend; calls back as each episode ends."""
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """One policy at one setting; nothing is loaded before `open`."""
+    """One policy at one setting; nothing is loaded before `play`."""
 
     policy: str
     setting: str
     """`T=0.7`, `greedy`, or `-` for a policy without a temperature."""
     rollouts: int
     """Episodes a task."""
-    open: Callable[[SearchBackend], Play]
+    play: Play
 
     @property
     def slug(self) -> str:
@@ -43,50 +45,46 @@ class Entrant:
 def entrants(settings: Settings, tokenizer: Tokenizer, models: Mapping[str, Path]) -> list[Entrant]:
     """Baselines, then each model without and with its pruning tool; the last model is the one compared."""
     profile = make_profile(settings.profile, tokenizer)
+    tools = [tool for tool in settings.profile.tools if tool != "prune_chunks"]
+    bare = make_profile(settings.profile.model_copy(update={"tools": tools}), tokenizer)
     most = max(settings.eval.rollouts)
+    sampled = settings.eval.temperatures[0]
 
-    def harness(make: Callable[[], Policy], under: HarnessProfile) -> Callable[[SearchBackend], Play]:
-        def opened(backend: SearchBackend) -> Play:
-            policy = make()
-            return lambda task, rollout: run_episode(
-                task.question,
-                policy,
-                backend,
-                under,
-                tokenizer,
-                EpisodeKey(settings.eval.seed, 0, task.id, rollout),
-                task=task,
-            )
+    def harness(make: Callable[[], Policy], rollouts: int, under: HarnessProfile = profile) -> Play:
+        async def play(tasks: Sequence[Task], backend: SearchBackend, on_done: OnDone) -> list[Trajectory]:
+            jobs = [
+                Job(EpisodeKey(settings.eval.seed, 0, task.id, rollout), task, backend)
+                for task in tasks
+                for rollout in range(rollouts)
+            ]
+            # The wave is the engine's batch: a rerun repeats every batch, and so every last bit.
+            return await run_rollouts(jobs, make(), under, tokenizer, wave=settings.rl.wave, on_done=on_done)
 
-        return opened
+        return play
 
-    def local(name: str, folder: Path, temperature: float, under: HarnessProfile) -> Callable[[], Policy]:
+    def local(name: str, temperature: float, override: bool = False) -> Callable[[], Policy]:
         def make() -> Policy:
-            # The baseline without a pruning tool runs under another profile than the model was trained with.
-            foreign = under.hash != profile.hash
-            model = load_model(folder, settings.model, tokenizer, profile_hash=profile.hash, override=foreign)
+            folder = model_of(models[name])
+            model = load_model(
+                folder, settings.model, tokenizer, profile_hash=profile.hash, override=override
+            )
             return LocalPolicy(model, tokenizer, temperature, version=name, batch=settings.rl.wave, name=name)
 
         return make
 
-    listed = [Entrant(f"one-shot top {top}", "-", 1, _one_shot(top)) for top in (5, 10)]
-    listed.append(Entrant("random", "-", most, harness(lambda: RandomPolicy(tokenizer), profile)))
     teacher = TeacherPolicy(tokenizer, settings.teacher, settings.profile.justifications)
-    listed.append(Entrant("teacher", "-", most, harness(lambda: teacher, profile)))
-
-    bare = settings.profile.model_copy(
-        update={"tools": [tool for tool in settings.profile.tools if tool != "prune_chunks"]}
-    )
-    unpruned = make_profile(bare, tokenizer)
-    sampled = settings.eval.temperatures[0]
-    for name, folder in models.items():
-        make = local(name, folder, sampled, unpruned)
-        listed.append(Entrant(f"{name}, no prune tool", label(sampled), 1, harness(make, unpruned)))
-    for name, folder in models.items():
+    listed = [Entrant(f"one-shot top {top}", "-", 1, _one_shot(top)) for top in (5, 10)]
+    listed.append(Entrant("random", "-", most, harness(lambda: RandomPolicy(tokenizer), most)))
+    listed.append(Entrant("teacher", "-", most, harness(lambda: teacher, most)))
+    for name in models:
+        play = harness(local(name, sampled, override=True), 1, bare)
+        listed.append(Entrant(f"{name}, no prune tool", label(sampled), 1, play))
+    for name in models:
         for temperature in settings.eval.temperatures:
             rollouts = most if temperature > 0 else 1  # greedy rollouts are all alike
-            make = local(name, folder, temperature, profile)
-            listed.append(Entrant(name, label(temperature), rollouts, harness(make, profile)))
+            listed.append(
+                Entrant(name, label(temperature), rollouts, harness(local(name, temperature), rollouts))
+            )
     return listed
 
 
@@ -95,5 +93,12 @@ def label(temperature: float) -> str:
     return f"T={temperature:g}" if temperature > 0 else "greedy"
 
 
-def _one_shot(top: int) -> Callable[[SearchBackend], Play]:
-    return lambda backend: lambda task, rollout: one_shot(task, backend, top, rollout)
+def _one_shot(top: int) -> Play:
+    async def play(tasks: Sequence[Task], backend: SearchBackend, on_done: OnDone) -> list[Trajectory]:
+        done = []
+        for task in tasks:
+            done.append(await one_shot(task, backend, top))
+            on_done(done[-1])
+        return done
+
+    return play

@@ -19,6 +19,7 @@ from context1.stage import read_manifest, run_stage
 from eval.columns import COLUMNS, interval_text, number, short, verdict
 from eval.curves import draw, read_curves
 from eval.machine import machine
+from eval.run import SCORES
 from eval.table import ALL, Comparison, Key, Row, Score, compare, rows
 from eval.tracked import log_runs
 
@@ -48,9 +49,7 @@ def run(
     """
 
     def body(partial: Path) -> dict[str, Any]:
-        summary = summarise(
-            list(read_jsonl(scores / "scores.jsonl.gz", Score)), settings.eval, _facts(scores, stages)
-        )
+        summary = summarise(list(read_jsonl(scores / SCORES, Score)), settings.eval, _facts(scores, stages))
         atomic_write(partial / "summary.json", summary.model_dump_json(indent=1))
         atomic_write(partial / "report.html", page(summary, _curves(stages)))
         log_runs(settings, summary.rows, scores, [partial / "summary.json", partial / "report.html"])

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from context1.jsonl import read_jsonl, write_jsonl
+from context1.progress import Advance
 from context1.rewards.metrics import UNSCORED
 from context1.schema import Task, Trajectory
 from context1.search.backend import SearchBackend
@@ -24,10 +25,14 @@ from context1.settings import (
 )
 from context1.stage import progress, run_stage
 from context1.tokens.tokenizer import load_tokenizer
+from context1.training.finish import read_tasks
+from context1.training.stages import model_of
 from eval.benchmarks import benchmarks
 from eval.entrants import Entrant, entrants
 from eval.score import score_all
 from eval.table import Score
+
+SCORES = "scores.jsonl.gz"
 
 
 class Config(BaseModel):
@@ -56,40 +61,28 @@ def run(
         settings: of the run; `eval` sizes it.
         index: output of the index stage.
         tasks: output of the task stage; its test tasks are used.
-        models: name -> model folder, the most trained one last.
+        models: name -> model folder or training stage, the most trained one last.
         output: folder for `scores.jsonl.gz` and the episodes, `episodes/POLICY-SETTING.jsonl.gz`.
         fresh: run anew even if nothing changed.
 
     Continues a killed evaluation at the entrant that it was at.
     """
+    folders = {name: model_of(folder) for name, folder in models.items()}
 
     def body(partial: Path) -> dict[str, Any]:
-        by_domain = benchmarks(
-            read_jsonl(tasks / "tasks.jsonl.gz", Task), settings.eval.tasks, settings.eval.seed
-        )
+        by_domain = benchmarks(read_tasks(tasks), settings.eval.tasks, settings.eval.seed)
         chosen = [task for group in by_domain.values() for task in group]
-        listed = entrants(settings, load_tokenizer(settings.profile.tokenizer), models)
+        listed = entrants(settings, load_tokenizer(settings.profile.tokenizer), folders)
         backend = EmbeddedBackend.open(index, settings.search)
         scores: list[Score] = []
         unscored = 0
-        with progress(sum(len(chosen) * entrant.rollouts for entrant in listed), "evaluate") as advance:
+        with progress(sum(len(chosen) * entrant.rollouts for entrant in listed), "episodes") as advance:
             for entrant in listed:
                 file = partial / "episodes" / f"{entrant.slug}.jsonl.gz"
-                if not file.is_file():
-                    write_jsonl(file, asyncio.run(play(entrant, chosen, backend, settings.rl.wave, advance)))
-                episodes = list(read_jsonl(file, Trajectory))
+                episodes = _played(entrant, chosen, backend, file, advance)
                 unscored += sum(one.end in UNSCORED for one in episodes)
-                scores += score_all(
-                    chosen,
-                    episodes,
-                    entrant.policy,
-                    entrant.setting,
-                    settings.eval.rollouts,
-                    settings.reward,
-                    settings.profile.budget,
-                    settings.eval.beta,
-                )
-        write_jsonl(partial / "scores.jsonl.gz", scores)
+                scores += score_all(entrant.policy, entrant.setting, chosen, episodes, settings)
+        write_jsonl(partial / SCORES, scores)
         return {
             **{f"tasks_{domain}": len(group) for domain, group in by_domain.items()},
             "episodes": sum(entrant.rollouts for entrant in listed) * len(chosen),
@@ -104,19 +97,19 @@ def run(
         teacher=settings.teacher,
         wave=settings.rl.wave,
     )
-    inputs = {"index": index, "tasks": tasks, **{f"model {name}": folder for name, folder in models.items()}}
+    inputs = {"index": index, "tasks": tasks, **{f"model {name}": folder for name, folder in folders.items()}}
     return run_stage("evaluate", config, inputs, output, body, fresh)
 
 
-async def play(
-    entrant: Entrant, tasks: Sequence[Task], backend: SearchBackend, wave: int, advance: Any
+def _played(
+    entrant: Entrant, tasks: Sequence[Task], backend: SearchBackend, file: Path, advance: Advance
 ) -> list[Trajectory]:
-    """Every task `entrant.rollouts` times, in waves of fixed membership: a rerun repeats every batch."""
-    episode = entrant.open(backend)
-    jobs = [(task, rollout) for task in tasks for rollout in range(entrant.rollouts)]
-    done: list[Trajectory] = []
-    for start in range(0, len(jobs), wave):
-        members = jobs[start : start + wave]
-        done += await asyncio.gather(*(episode(task, rollout) for task, rollout in members))
-        advance(len(members), f"{entrant.policy} {entrant.setting}")
-    return done
+    """The entrant's episodes: from the file of an earlier, killed run, or played now and kept there."""
+    note = f"{entrant.policy} {entrant.setting}"
+    if file.is_file():
+        episodes = list(read_jsonl(file, Trajectory))
+        advance(len(episodes), note)
+        return episodes
+    episodes = asyncio.run(entrant.play(tasks, backend, lambda _: advance(1, note)))
+    write_jsonl(file, episodes)
+    return episodes

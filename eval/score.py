@@ -9,7 +9,7 @@ from context1.rewards.fused import fused_metrics
 from context1.rewards.metrics import UNSCORED, episode_metrics
 from context1.rewards.reward import reward
 from context1.schema import Task, Trajectory
-from context1.settings import Budget, RewardSettings
+from context1.settings import Settings
 from eval.intervals import Ratio
 from eval.table import Score
 
@@ -17,49 +17,8 @@ POOLED = {"prune_accuracy": ("pruned_junk", "pruned"), "calls_per_turn": ("calls
 """Ratios of counts, pooled over episodes instead of averaged."""
 
 
-def score_episode(
-    task: Task,
-    trajectory: Trajectory,
-    policy: str,
-    setting: str,
-    rewards: RewardSettings,
-    budget: Budget,
-    beta: float,
-) -> Score:
-    """Metrics and reward of one scored episode."""
-    metrics = episode_metrics(task, trajectory, beta)
-    values: dict[str, Ratio] = {"reward": (reward(task, trajectory, beta, rewards, budget).total, 1.0)}
-    for name, value in metrics.items():
-        values[name] = (
-            (metrics[POOLED[name][0]], metrics[POOLED[name][1]]) if name in POOLED else (value, 1.0)
-        )
-    return Score(
-        policy=policy, setting=setting, rollouts=1, task_id=task.id, domain=task.domain, values=values
-    )
-
-
-def score_fused(task: Task, rollouts: Sequence[Trajectory], policy: str, setting: str, beta: float) -> Score:
-    """The fused list of one task's rollouts; those that failed contribute nothing."""
-    metrics = fused_metrics(task, rollouts, beta)
-    return Score(
-        policy=policy,
-        setting=setting,
-        rollouts=len(rollouts),
-        task_id=task.id,
-        domain=task.domain,
-        values={name: (value, 1.0) for name, value in metrics.items()},
-    )
-
-
 def score_all(
-    tasks: Sequence[Task],
-    trajectories: Iterable[Trajectory],
-    policy: str,
-    setting: str,
-    ks: Sequence[int],
-    rewards: RewardSettings,
-    budget: Budget,
-    beta: float,
+    policy: str, setting: str, tasks: Sequence[Task], trajectories: Iterable[Trajectory], settings: Settings
 ) -> list[Score]:
     """Scores of one policy at one setting: every scored episode singly (k = 1), and fused for each k > 1.
 
@@ -70,15 +29,49 @@ def score_all(
     for one in trajectories:
         by_task[one.task_id].append(one)
     scores: list[Score] = []
-    for k in ks:
+    for k in settings.eval.rollouts:
         for task in tasks:
             rollouts = sorted(by_task[task.id], key=lambda one: one.rollout)
             if k == 1:
                 scores += [
-                    score_episode(task, one, policy, setting, rewards, budget, beta)
-                    for one in rollouts
-                    if one.end not in UNSCORED
+                    Score(
+                        policy=policy,
+                        setting=setting,
+                        rollouts=1,
+                        task_id=task.id,
+                        domain=task.domain,
+                        values=v,
+                    )
+                    for v in (_single(task, one, settings) for one in rollouts if one.end not in UNSCORED)
                 ]
             elif len(rollouts) >= k:
-                scores.append(score_fused(task, rollouts[:k], policy, setting, beta))
+                v = _fused(task, rollouts[:k], settings.eval.beta)
+                scores.append(
+                    Score(
+                        policy=policy,
+                        setting=setting,
+                        rollouts=k,
+                        task_id=task.id,
+                        domain=task.domain,
+                        values=v,
+                    )
+                )
     return scores
+
+
+def _single(task: Task, trajectory: Trajectory, settings: Settings) -> dict[str, Ratio]:
+    """Metrics and reward of one episode."""
+    beta = settings.eval.beta
+    metrics = episode_metrics(task, trajectory, beta)
+    total = reward(task, trajectory, beta, settings.reward, settings.profile.budget).total
+    values: dict[str, Ratio] = {"reward": (total, 1.0)}
+    for name, value in metrics.items():
+        values[name] = (
+            (metrics[POOLED[name][0]], metrics[POOLED[name][1]]) if name in POOLED else (value, 1.0)
+        )
+    return values
+
+
+def _fused(task: Task, rollouts: Sequence[Trajectory], beta: float) -> dict[str, Ratio]:
+    """Metrics of the fused list of one task's rollouts; those that failed contribute nothing."""
+    return {name: (value, 1.0) for name, value in fused_metrics(task, rollouts, beta).items()}

@@ -9,6 +9,7 @@ from pathlib import Path
 from context1.settings import Settings
 from context1.tracking import Tracker
 from eval.columns import COLUMNS
+from eval.run import SCORES
 from eval.table import ALL, Key, Row
 
 
@@ -28,7 +29,7 @@ def log_runs(settings: Settings, rows: list[Row], scores: Path, files: list[Path
     with Tracker(
         settings, "evaluation", {"stage": "evaluate"}, resume_key=f"evaluation {scores.resolve()}"
     ) as parent:
-        parent.dataset(scores / "scores.jsonl.gz", "scores")
+        parent.dataset(scores / SCORES, "scores")
         for file in files:
             parent.artifact(file)
         for (policy, setting, rollouts), group in by_key.items():

@@ -24,6 +24,7 @@ def end_to_end(
     profile: str = "cluster",
     overrides: dict[str, object] = {},  # noqa: B006 - KFP reads it once, at compile time
     corpus: str = "",
+    start: str = "",
     root: str = "",
     fresh: bool = False,
 ) -> None:
@@ -33,6 +34,7 @@ def end_to_end(
         profile: preset of settings: cluster, demo or smoke.
         overrides: settings laid over the preset, nested or dotted: {"rl.steps": 3}.
         corpus: folder of the user's own documents; empty for procedural worlds.
+        start: folder of a model that SFT starts from; empty for the one that the settings name.
         root: folder that outlives the run, where stages work and resume; empty to keep only KFP's artifacts.
         fresh: run stages anew even where their outputs could be reused.
     """
@@ -40,7 +42,7 @@ def end_to_end(
     documents = ingest(corpus=corpus, **shared).outputs["documents"]
     searchable = index(documents=documents, **shared).outputs["index"]
     tasks = generate(corpus=corpus, documents=documents, index=searchable, **shared).outputs["tasks"]
-    taught = sft(index=searchable, tasks=tasks, **shared).outputs["model"]
+    taught = sft(start=start, index=searchable, tasks=tasks, **shared).outputs["model"]
     improved = rl(index=searchable, tasks=tasks, start=taught, **shared).outputs["model"]
     scores = evaluate(index=searchable, tasks=tasks, sft=taught, rl=improved, **shared).outputs["scores"]
     report(tasks=tasks, sft=taught, rl=improved, scores=scores, **shared)

@@ -21,7 +21,7 @@ def rl(
     from pathlib import Path
 
     from components.base import log_numbers, stage_step
-    from context1.commands.stages import rl as stage
+    from context1.training.stages import rl as stage
 
     with stage_step("rl", profile, overrides, root, model) as (settings, output):
         log_numbers(

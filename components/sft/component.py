@@ -11,6 +11,7 @@ def sft(
     overrides: dict[str, object],
     root: str,
     fresh: bool,
+    start: str,
     index: Input[Artifact],
     tasks: Input[Dataset],
     model: Output[Model],
@@ -20,7 +21,8 @@ def sft(
     from pathlib import Path
 
     from components.base import log_numbers, stage_step
-    from context1.commands.stages import sft as stage
+    from context1.training.stages import sft as stage
 
     with stage_step("sft", profile, overrides, root, model) as (settings, output):
-        log_numbers(metrics, stage(settings, Path(index.path), Path(tasks.path), output, fresh))
+        first = Path(start) if start else None
+        log_numbers(metrics, stage(settings, Path(index.path), Path(tasks.path), output, fresh, start=first))

@@ -48,7 +48,7 @@ def rl(
     if dry_run:
         show_plan(settings, folder, ["rl"], fresh)
         return
-    from context1.commands.stages import rl as stage
+    from context1.training.stages import rl as stage
 
     index, tasks = need_stage(folder / "index"), need_stage(folder / "generate")
     stage(settings, index, tasks, need_stage(start or folder / "sft"), folder / "rl", fresh)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from context1.commands.options import (
     Config,
     DryRun,
@@ -15,8 +20,14 @@ from context1.commands.options import (
 )
 from context1.commands.plan import show_plan
 
+Start = Annotated[
+    Path | None,
+    typer.Option("--start", help="Model or stage to start from; default: the setting model.path."),
+]
+
 
 def sft(
+    start: Start = None,
     profile: Profile = "demo",
     config: Config = None,
     overrides: Overrides = None,
@@ -39,6 +50,13 @@ def sft(
     if dry_run:
         show_plan(settings, folder, ["sft"], fresh)
         return
-    from context1.commands.stages import sft as stage
+    from context1.training.stages import sft as stage
 
-    stage(settings, need_stage(folder / "index"), need_stage(folder / "generate"), folder / "sft", fresh)
+    stage(
+        settings,
+        need_stage(folder / "index"),
+        need_stage(folder / "generate"),
+        folder / "sft",
+        fresh,
+        start=start,
+    )

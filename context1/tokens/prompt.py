@@ -96,7 +96,7 @@ def _field(name: str, schema: Schema, required: bool, indent: str) -> str:
         comments += [f'- "{example}"' for example in schema["examples"] if isinstance(example, str)]
     lines = [f"{indent}//\n" if comment is None else f"{indent}// {comment}\n" for comment in comments]
     kind = typescript(schema, indent + "    ")
-    nullable = " | null" if schema.get("nullable") else ""
+    nullable = " | null" if schema.get("nullable") and "null" not in kind else ""
     mark = "" if required else "?"
     return f"{''.join(lines)}{indent}{name}{mark}: {kind}{nullable},{_default(schema)}\n"
 

@@ -91,6 +91,7 @@ def run_stage(
     with _locked(partial):
         if not fresh and (done := _reusable(output, key)):
             say(f"{name}: reused {output} ({done.seconds:.1f} s when it was made)")
+            _sweep(partial, output, key)
             return done.summary
         _prepare(partial, key, fresh)
         if not (finished := _reusable(partial, key)):
@@ -177,13 +178,29 @@ def _prepare(partial: Path, key: str, fresh: bool) -> None:
         leftover.unlink()
     damaged = (partial / MANIFEST).is_file() and _reusable(partial, key) is None
     if fresh or damaged or not ours:
-        for child in partial.iterdir():
-            shutil.rmtree(child) if child.is_dir() and not child.is_symlink() else child.unlink()
+        _empty(partial)
     atomic_write(marker, key)
 
 
+def _sweep(partial: Path, output: Path, key: str) -> None:
+    """Removes what a kill left beside a finished output; half-done work of another key is kept."""
+    marker = partial / KEY
+    if marker.is_file() and marker.read_text() == key:
+        _empty(partial)
+    shutil.rmtree(_previous(output), ignore_errors=True)
+
+
+def _empty(folder: Path) -> None:
+    for child in folder.iterdir():
+        shutil.rmtree(child) if child.is_dir() and not child.is_symlink() else child.unlink()
+
+
+def _previous(output: Path) -> Path:
+    return output.with_name(f"{output.name}.previous")
+
+
 def _publish(partial: Path, output: Path) -> None:
-    previous = output.with_name(f"{output.name}.previous")
+    previous = _previous(output)
     shutil.rmtree(previous, ignore_errors=True)
     if output.exists():
         output.rename(previous)

@@ -79,7 +79,7 @@ def plan(lengths: Sequence[int], micro_tokens: int, world: int) -> list[list[lis
         return [[] for _ in range(world)]
     fewest = len(_runs(order, lengths, micro_tokens))
     count = -(-fewest // world) * world
-    low, high = lengths[order[0]], max(micro_tokens, lengths[order[0]])
+    low, high = 1, micro_tokens
     while low < high:  # the smallest budget that still makes at most `count` runs
         middle = (low + high) // 2
         if len(_runs(order, lengths, middle)) <= count:

@@ -102,7 +102,7 @@ def build_optimizer(
 
 
 def _is_matrix(name: str, parameter: nn.Parameter) -> bool:
-    outside = ("embed", "lm_head", "router")
+    outside = ("embed", "lm_head", "router", "bias")  # gpt-oss stacks its experts' biases
     return parameter.ndim == 2 and not any(word in name for word in outside)
 
 

@@ -1,0 +1,95 @@
+"""Run as each rank by test_trainer.py: `ranks_script.py OUT ZERO_STAGE`; rank 0 writes what it computed."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from context1.settings import TrainSettings
+from context1.training import distributed
+from context1.training.checkpoint import Checkpoints
+from context1.training.cispo import cispo_loss
+from context1.training.rows import Row
+from context1.training.trainer import Trainer
+
+
+def build(zero_stage: int) -> Trainer:
+    torch.manual_seed(distributed.rank())  # different weights on purpose: rank 0's must win
+    config = Qwen3Config(
+        vocab_size=61,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=16,
+        tie_word_embeddings=True,
+        initializer_range=0.2,
+    )
+    train = TrainSettings(zero_stage=zero_stage, device="cpu", micro_tokens=64, grad_clip=1e9)
+    return Trainer(Qwen3ForCausalLM(config), train, optimizer="adamw", lr=1e-2)
+
+
+def rows(count: int, seed: int) -> list[Row]:
+    rng = np.random.default_rng(seed)
+    made = []
+    for length in rng.integers(4, 40, count):
+        mask = (rng.random(length) < 0.4).astype(np.float32)
+        mask[-1] = 1
+        made.append(Row(rng.integers(0, 61, length), mask, -4 * mask, advantage=float(rng.standard_normal())))
+    return made
+
+
+def gradients(trainer: Trainer, batch: list[Row]) -> dict[str, torch.Tensor]:
+    """The reduced gradient that the optimizer would see, without a step."""
+    seen: dict[str, torch.Tensor] = {}
+
+    def look() -> float:
+        seen.update({n: p.grad.clone() for n, p in trainer.model.named_parameters() if p.grad is not None})
+        trainer.engine.zero_grad()
+        return 0.0
+
+    step, trainer._step = trainer._step, look  # type: ignore[method-assign]
+    trainer.update(batch, cispo_loss, temperature=0.7)
+    trainer._step = step  # type: ignore[method-assign]
+    return seen
+
+
+def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
+    return {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
+
+
+def main(out: Path, zero_stage: int) -> None:
+    distributed.start("cpu")
+    trainer = build(zero_stage)
+    found: dict[str, Any] = {}
+    if zero_stage == 0:
+        found["many"] = gradients(trainer, rows(11, 0))
+        found["one"] = gradients(trainer, rows(1, 1))
+    loss = partial(cispo_loss, w_max=2.0)
+    checkpoints = Checkpoints(out.parent / f"{out.stem}-checkpoints", keep=1)
+    found["metrics"] = [trainer.update(rows(7, step), loss) for step in range(2)]
+    checkpoints.save(trainer, 1, {"note": "older"})
+    checkpoints.save(trainer, 2, {"note": "kept"})
+    found["metrics"] += [trainer.update(rows(1, step), loss) for step in range(2, 4)]
+    found["weights"] = weights(trainer)
+    found["nothing"] = trainer.update([Row([1, 2], [0, 0])], loss)
+
+    again = build(zero_stage)
+    found["loaded"] = checkpoints.load(again)
+    for step in range(2, 4):
+        again.update(rows(1, step), loss)
+    found["resumed"] = weights(again)
+    found["folders"] = sorted(path.name for path in checkpoints.folder.iterdir())
+    if distributed.rank() == 0:
+        torch.save(found, out)
+    distributed.barrier()
+    distributed.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

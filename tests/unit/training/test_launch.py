@@ -1,0 +1,71 @@
+"""The launcher: environment of the ranks, and what happens when one of them fails."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from context1.errors import InputError
+from context1.training.launch import WorkerFailed, launch
+
+
+def script(tmp_path: Path, body: str) -> list[str]:
+    path = tmp_path / "rank.py"
+    path.write_text("import os, sys, time\nrank = int(os.environ['RANK'])\n" + body)
+    return [sys.executable, str(path)]
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = "WORLD_SIZE OMP_NUM_THREADS OMP_WAIT_POLICY DS_ACCELERATOR".split()
+    launch(script(tmp_path, f"print(rank, *[os.environ[n] for n in {names}])"), 2, threads=1)
+    assert capsys.readouterr().err.strip() == "0 2 1 PASSIVE cpu"  # rank 1 is not shown
+
+
+def test_failure_names_rank_status_and_last_lines_and_kills_the_tree(tmp_path: Path) -> None:
+    body = f"""
+import subprocess
+if rank == 0:
+    child = subprocess.Popen(["sleep", "60"])
+    open({str(tmp_path / "pids")!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
+    time.sleep(60)
+while not os.path.exists({str(tmp_path / "pids")!r}) or not open({str(tmp_path / "pids")!r}).read():
+    time.sleep(0.05)
+print("the disk is full")
+sys.exit(7)
+"""
+    started = time.monotonic()
+    with pytest.raises(WorkerFailed, match=r"rank 1 of 2 exited with status 7(.|\n)*the disk is full"):
+        launch(script(tmp_path, body), 2)
+    assert time.monotonic() - started < 30
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    deadline = time.monotonic() + 5
+    while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_killed_rank_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WorkerFailed, match=r"rank 0 of 1 was killed by SIGKILL \(out of memory\?\)"):
+        launch(script(tmp_path, "os.kill(os.getpid(), 9)"), 1)
+
+
+def test_input_error_of_a_rank_is_passed_on(tmp_path: Path) -> None:
+    body = """
+import json
+if rank == 1:
+    open(os.environ["CONTEXT1_ERROR_FILE"], "w").write(json.dumps({"message": "tasks.jsonl:3: no"}))
+    sys.exit(2)
+time.sleep(60)
+"""
+    with pytest.raises(InputError, match="tasks.jsonl:3: no"):
+        launch(script(tmp_path, body), 2)

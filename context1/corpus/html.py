@@ -11,13 +11,11 @@ PARAGRAPHS = """
     h1 h2 h3 h4 h5 h6
 """
 LINES = "br li tr dt dd option caption"
+CELLS = "td th"
 
-_CELLS = {"td", "th"}
-_BREAKS = (
-    dict.fromkeys(PARAGRAPHS.split(), "\n\n")
-    | dict.fromkeys(LINES.split(), "\n")
-    | dict.fromkeys(_CELLS, " ")
-)
+_CELLS = frozenset(CELLS.split())
+_BEFORE = dict.fromkeys(PARAGRAPHS.split(), "\n\n")
+_AFTER = _BEFORE | dict.fromkeys(LINES.split(), "\n") | dict.fromkeys(_CELLS, " ")
 _DECLARATION = regex.compile(r"^\s*<\?xml[^>]*\?>")
 _BLANKS = regex.compile(r"\s+")
 _NOT_SHOWN = regex.compile(r"display\s*:\s*none", flags=regex.IGNORECASE)
@@ -37,11 +35,12 @@ def html_text(source: str) -> tuple[str, str]:
     for event, element in etree.iterwalk(root, events=("start", "end")):
         if not isinstance(element.tag, str):
             continue
-        step = 1 if event == "start" else -1
-        cells += step * (element.tag in _CELLS)
+        start = event == "start"
+        cells += (1 if start else -1) * (element.tag in _CELLS)
+        mark = (_BEFORE if start else _AFTER).get(element.tag, "")
         # A block inside a cell breaks no line, so that a table row stays one line.
-        mark = " " if cells and element.tag in _BREAKS else _BREAKS.get(element.tag, "")
-        if event == "start":
+        mark = " " if mark and cells else mark
+        if start:
             hidden += _is_hidden(element)
             pieces += [] if hidden else [mark, _plain(element.text, element.tag)]
         else:

@@ -17,8 +17,8 @@ def build_bm25(texts: Iterable[str], analyser: Analyser, k1: float, b: float, ou
     vocabulary: dict[str, int] = {}
     rows = [[vocabulary.setdefault(term, len(vocabulary)) for term in analyser.terms(text)] for text in texts]
     terms = len(vocabulary)
-    if not vocabulary:
-        vocabulary[""] = 0
+    if not vocabulary:  # bm25s needs a term, and none can be searched for
+        vocabulary, rows = {"": 0}, [[0] for _ in rows]
     index = bm25s.BM25(k1=k1, b=b, method="lucene")
     index.index((rows, vocabulary), show_progress=False)
     index.save(str(out), show_progress=False)

@@ -51,7 +51,7 @@ class Dense:
     def nearest(self, query: Vectors, wanted: int, banned: npt.NDArray[np.bool_]) -> tuple[Rows, Vectors]:
         """(rows, inner products), in no order, that hold the `wanted` nearest of all rows not `banned`.
 
-        `banned` has an entry a chunk. Over codes a few of the last ones may be missed, never a banned one met.
+        `banned` has an entry a chunk. Over codes a few of the last may be missed; a banned one never comes.
         """
         if self._codes is None:
             rows = np.flatnonzero(~banned)

@@ -33,7 +33,7 @@ def compile_pattern(pattern: str) -> Any:
     if len(pattern) > MAX_PATTERN:
         raise PatternError(f"the pattern has {len(pattern):,} characters; {MAX_PATTERN:,} are allowed")
     try:
-        compiled = re2.compile(pattern.encode("utf-8", "replace"), _OPTIONS)
+        compiled = re2.compile(pattern.encode("utf-8", "surrogatepass"), _OPTIONS)
     except re2.error as error:
         text = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
         if _NEVER_LINEAR.search(pattern):

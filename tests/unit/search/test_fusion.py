@@ -1,0 +1,24 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context1.search.fusion import rrf
+
+
+def test_scores_worked_by_hand() -> None:
+    fused = rrf([["a", "b", "c"], ["c", "a"]], k=60)
+    assert [name for name, _ in fused] == ["a", "c", "b"]
+    assert [score for _, score in fused] == pytest.approx([1 / 61 + 1 / 62, 1 / 63 + 1 / 61, 1 / 62])
+
+
+def test_ties_by_id_repeats_once_empty_lists_nothing() -> None:
+    assert [name for name, _ in rrf([["b"], ["a"], []])] == ["a", "b"]
+    assert rrf([["a", "a", "b"]], k=1) == [("a", 1 / 2), ("b", 1 / 3)]
+    assert rrf([]) == []
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True), max_size=4))
+def test_order_of_the_rankings_does_not_matter(rankings: list[list[str]]) -> None:
+    there, back = rrf(rankings), rrf(rankings[::-1])
+    assert dict(there) == pytest.approx(dict(back))
+    assert {name for name, _ in there} == {name for ranking in rankings for name in ranking}

@@ -106,6 +106,21 @@ def test_search_never_shows_a_chunk_twice_but_grep_and_read_bring_pruned_ones_ba
     checks.everything(played)
 
 
+def test_a_backend_that_ignores_the_exclusion_is_corrected(player, checks) -> None:
+    backend = player.backend_type(player.make_chunks(60))
+    honest = backend.search
+
+    async def careless(query: str, *, limit: int = 50, exclude: object = ()) -> list:
+        return await honest(query, limit=limit)
+
+    backend.search = careless
+    played = player.play([player.search("in order")] * 2 + [player.answer(IDS[0])], backend=backend)
+    first, second = (call.chunk_ids for call in played.trajectory.calls)
+    assert set(first).isdisjoint(second) and second
+    assert "already shown" not in player.text(played.views[2].ids)
+    checks.everything(played)
+
+
 def test_grep_of_a_visible_chunk_says_so(player) -> None:
     played = player.play(
         [player.search("in order"), player.turn(("grep_corpus", "number 0 ")), player.answer(IDS[0])]

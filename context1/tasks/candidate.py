@@ -12,7 +12,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from context1.schema import SCHEMA_VERSION, Domain, Noun, SplitName
+from context1.schema import SCHEMA_VERSION, Domain, Noun, SplitName, Task
 
 
 class Hop(Noun):
@@ -27,7 +27,7 @@ class Hop(Noun):
     clue_quote: str = ""
     """Span of `clue` that the quote supports; empty means the whole clue."""
     given: str = ""
-    """What the hop starts from: the previous hop's answer as this document writes it. Empty in the first hop."""
+    """What the hop starts from: the previous hop's answer as this document writes it. Empty in the first."""
     answer: str
     """What the quote yields: the next hop's `given`, or the task's truth in the last hop."""
 
@@ -49,8 +49,15 @@ class Candidate(Noun):
     """`name`, `number`, `date`, `code`, `document`, ..."""
     hops: list[Hop] = Field(min_length=1)
     lookalikes: list[str] = Field(default_factory=list)
-    """Documents that the source made to look alike without answering (optional; checked like any distractor)."""
+    """Documents that the source made to look alike without answering; checked like any distractor."""
     provenance: dict[str, str] = Field(default_factory=dict)
+
+
+class Proven(Noun):
+    """A candidate and the task that verification made of it."""
+
+    candidate: Candidate
+    task: Task
 
 
 class Drop(Noun):
@@ -61,9 +68,9 @@ class Drop(Noun):
     domain: Domain
     hops: int
     stage: str
-    """`explore`, `verify`, `distract`, `extend` or `split`."""
+    """`verify`, `extend`, `distract` or `split`."""
     reason: str
-    """A name from `tasks.verify.REASONS`; counted in the summary."""
+    """A name from `tasks.reasons.REASONS`; counted in the summary."""
     detail: str = ""
 
 

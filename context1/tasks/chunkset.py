@@ -46,6 +46,10 @@ class ChunkSet:
         """The document's chunks in order; empty for an unknown document."""
         return self._by_document.get(doc_id, [])
 
+    def sizes(self) -> dict[str, int]:
+        """Number of chunks of each document."""
+        return {doc_id: len(chunks) for doc_id, chunks in self._by_document.items()}
+
     def weight(self, stem: str) -> float:
         """How much a word says: BM25's inverse document frequency, over chunks."""
         count = self._document_frequency.get(stem, 0)

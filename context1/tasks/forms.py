@@ -27,7 +27,7 @@ Hit = TypeVar("Hit", Dated, Numeral)
 
 
 class Forms:
-    """All forms of one value. `places(text)` finds them; `pattern()` is an RE2 pattern that proposes chunks."""
+    """All forms of one value: `places` finds them in a text, `pattern` proposes chunks to a grep."""
 
     def __init__(self, value: str) -> None:
         self.value = value.strip()
@@ -61,7 +61,7 @@ class Forms:
         return sorted(found)
 
     def pattern(self) -> str:
-        """A case-insensitive RE2 pattern that matches every plain form; a superset, to be checked by `within`."""
+        """A case-insensitive RE2 pattern of the common forms; what it finds is to be checked by `within`."""
         forms = [_spaced(self.value)]
         if self.date:
             year, month, day = self.date
@@ -153,7 +153,8 @@ def _names(value: str) -> list[tuple[str, ...]]:
     if core[0] == "the" and len(core) > 1:
         core = core[1:]
     found.append(core)
-    if 2 <= len(core) <= 3 and all(word[0].isupper() for word in value.split()[: len(core)] if word):
+    capitals = all(word[0].isupper() for word in value.split())
+    if 2 <= len(core) <= 3 and capitals and len(core[-1]) > 3 and core == full:
         found.append((core[0][0], *core[1:]))
     initials = [word[0] for word in core if word not in STOPWORDS and word[0].isalpha()]
     if len(initials) >= 3:
@@ -181,10 +182,11 @@ def _number_patterns(number: Decimal) -> list[str]:
     point = rf"\.{fraction}0*" if fraction else r"(?:\.0+)?"
     found = [whole + point, re.escape(f"{int(whole):,}") + point]
     found.append(re.escape(f"{int(whole):,}".replace(",", ".")) + (f",{fraction}" if fraction else ""))
-    for power, name in ((3, "thousand"), (6, "million"), (9, "billion"), (12, "trillion")):
+    scales = ((3, "thousand", "k"), (6, "million", "m"), (9, "billion", "b"), (12, "trillion", "t"))
+    for power, name, letter in scales:
         if size >= 10**power:
             found.append(
-                re.escape(f"{size.scaleb(-power).normalize():f}") + rf"\.?0*[ -]?(?:{name}|{'k' if power == 3 else name[0]}n?\b)"
+                re.escape(f"{size.scaleb(-power).normalize():f}") + rf"\.?0*[ -]?(?:{name}|{letter}n?\b)"
             )
     if not fraction and size < 10**15:
         found.append(re.sub("[ -]", "[ -](?:and )?", spell(int(size))))

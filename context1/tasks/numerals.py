@@ -28,8 +28,8 @@ SCALES = {
 UNITS = {
     word: value
     for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen".split()
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+        "sixteen seventeen eighteen nineteen".split()
     )
 }
 TENS = {
@@ -100,9 +100,10 @@ class Dated(NamedTuple):
     end: int
 
 
-def numerals(text: str) -> list[Numeral]:
-    """Numbers in digits and in words, in order of kind, then place."""
-    return [found for match in _DIGITS.finditer(text) if (found := _digits(match))] + _spelled(text)
+def numerals(text: str, spelled: bool = True) -> list[Numeral]:
+    """Numbers in digits, then numbers in words, each in order."""
+    written = [found for match in _DIGITS.finditer(text) if (found := _digits(match))]
+    return written + _spelled(text) if spelled else written
 
 
 def dates(text: str) -> list[Dated]:
@@ -161,21 +162,21 @@ def _digits(match: re.Match[str]) -> Numeral | None:
 def _readings(digits: str) -> list[Decimal]:
     """`1,250.5` in the English and, where it can be meant, the continental notation."""
     found = []
-    if _GROUPED.fullmatch(digits) or "," not in digits and digits.count(".") <= 1:
+    if _GROUPED.fullmatch(digits) or ("," not in digits and digits.count(".") <= 1):
         found.append(Decimal(digits.replace(",", "")))
-    if _GROUPED_POINTS.fullmatch(digits) or "." not in digits and digits.count(",") == 1:
+    if _GROUPED_POINTS.fullmatch(digits) or ("." not in digits and digits.count(",") == 1):
         found.append(Decimal(digits.replace(".", "").replace(",", ".")))
     return found
 
 
 def _spelled(text: str) -> list[Numeral]:
-    found = []
+    found: list[Numeral] = []
     run: list[re.Match[str]] = []
     for match in _ONE_WORD.finditer(text):
         word = match[0].lower()
         close = bool(run) and text[run[-1].end() : match.start()].strip(" -") == ""
         joined = close and match.start() - run[-1].end() <= 2
-        if word in NUMBER_WORDS or joined and word == "and":
+        if word in NUMBER_WORDS or (joined and word == "and"):
             if not joined:
                 _finish(run, found)
                 run = []

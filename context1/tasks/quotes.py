@@ -1,8 +1,9 @@
 """Find a quote in a text: word for word, or nearly so where nothing that carries meaning differs.
 
-A near match is one contiguous run of whole words. Case, accents, white space and punctuation may differ, and in
-quotes of five words or more up to a tenth of the words: a typing error inside a long lower-case word, or a
-plain lower-case word missing or added. Never a number, a name, a negation or a word of scale.
+A near match is one contiguous run of whole words. Case, accents, white space and punctuation may differ, and
+in quotes of five words or more up to a tenth of the words: a typing error inside a lower-case word of five
+letters or more, or a plain lower-case word missing or added. Never a number, a name, a negation or a word of
+scale.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _few_edits(wanted: list[_Token], given: list[_Token]) -> tuple[int, int] | N
             cost, start = costs[j] + _difference(want, have, far), starts[j]
             if not want.hard and costs[j + 1] + 1 < cost:
                 cost, start = costs[j + 1] + 1, starts[j + 1]
-            if not have.hard and 0 < i and new_costs[j] + 1 < cost:
+            if not have.hard and i > 0 and new_costs[j] + 1 < cost:
                 cost, start = new_costs[j] + 1, new_starts[j]
             new_costs[j + 1], new_starts[j + 1] = cost, start
         costs, starts = new_costs, new_starts

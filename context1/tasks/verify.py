@@ -1,16 +1,17 @@
 """Candidates to tasks, by extraction: quotes are located, answers matched, rivals searched for; or dropped.
 
 What a verified task guarantees, each by code and with a named reason when it fails:
-every fact has a quote in one chunk that yields its answer and a quote in its clue; the chain is unbroken; the last
-fact holds the truth; neither truth nor a bridge follows from the question; every other chunk that grep or search
-can find and that holds the same fact is an equivalent; no other chunk fits a clue with another answer.
+every fact has a quote in one chunk that yields its answer, and a quote in its clue; the chain is unbroken;
+the last fact holds the truth; neither truth nor a bridge follows from the question; every other chunk that
+grep or search can find and that holds the same fact is an equivalent; no other chunk fits a clue with
+another answer.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+import itertools
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from context1.schema import Chunk, Fact, Quote, Task
 from context1.search.backend import PatternError, SearchBackend
@@ -19,40 +20,8 @@ from context1.tasks.candidate import Candidate, Drop, Hop
 from context1.tasks.chunkset import ChunkSet, surface
 from context1.tasks.forms import forms, same
 from context1.tasks.quotes import locate
+from context1.tasks.reasons import Rejected, drop
 from context1.tasks.words import content
-
-REASONS = {
-    "empty": "question, truth, clue or answer is blank",
-    "chain_broken": "a hop does not start from the previous answer, or the last answer is not the truth",
-    "unknown_document": "the document is not in the index",
-    "truth_in_question": "the question or a clue holds the truth in some form",
-    "bridge_in_question": "the question or an earlier clue holds a later answer, so a hop can be skipped",
-    "quote_not_found": "the quote is in no single chunk of the document",
-    "quote_lacks_answer": "the located quote does not hold the answer",
-    "chunk_lacks_given": "the chunk does not say what it is about: it lacks the previous answer",
-    "clue_quote_not_found": "the clue's quote is not in the clue",
-    "clue_not_supported": "the chunk shares too little with the clue",
-    "hops_share_chunk": "one chunk answers two hops",
-    "truth_in_earlier_hop": "an earlier hop's chunk already holds the truth",
-    "answer_too_common": "more chunks hold the answer than can be checked",
-    "ambiguous_equivalent": "another chunk holds the answer and may or may not support the clue",
-    "too_many_equivalents": "too many chunks hold the same fact",
-    "clue_not_unique": "another chunk fits the clue as well and gives no such answer",
-    "too_few_distractors": "too few look-alikes are left",
-    "crosses_split": "its documents are not all on one side of the split",
-    "surplus": "the split has its number of tasks already",
-    "duplicate": "the same facts as an earlier task",
-}
-
-
-class Rejected(Exception):
-    """The candidate is no task; `reason` is one of `REASONS`."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        assert reason in REASONS, reason
-        super().__init__(reason)
-        self.reason = reason
-        self.detail = detail[:300]
 
 
 @dataclass
@@ -62,6 +31,7 @@ class Verifier:
     chunks: ChunkSet
     backend: SearchBackend
     settings: VerifySettings
+    _known: dict[tuple[str, ...], list[str] | Rejected] = field(default_factory=dict, repr=False)
 
     async def check(self, candidate: Candidate) -> Task | Drop:
         """The task, or the first reason why there is none."""
@@ -107,7 +77,13 @@ class Verifier:
         if self.chunks.coverage(content(clue_quote.text), chunk.id) < self.settings.support:
             raise Rejected("clue_not_supported", f"{clue_quote.text} | {chunk.text}")
         holds_truth = forms(truth).within(quote.text)
-        return Fact(chunk_ids=[chunk.id], quote=quote, clue_quote=clue_quote, contains_truth=holds_truth)
+        return Fact(
+            chunk_ids=[chunk.id],
+            quote=quote,
+            clue_quote=clue_quote,
+            contains_truth=holds_truth,
+            given=hop.given,
+        )
 
     def _clue_quote(self, hop: Hop) -> Quote:
         quote = locate(hop.clue_quote or hop.clue, hop.clue)
@@ -116,23 +92,36 @@ class Verifier:
         return quote
 
     async def equivalents(self, hop: Hop, gold: str) -> list[str]:
-        """Ids of other chunks that hold the hop's fact, in id order.
+        """Ids of other chunks that hold the hop's fact, in id order; remembered, for chains that grow.
 
         Raises `Rejected` where that cannot be told, or where another chunk fits the clue with no such answer.
         """
+        key = (hop.clue, hop.given, hop.answer, gold)
+        if key not in self._known:
+            try:
+                self._known[key] = await self._search_equivalents(hop, gold)
+            except Rejected as error:
+                self._known[key] = error
+        known = self._known[key]
+        if isinstance(known, Rejected):
+            raise Rejected(known.reason, known.detail)
+        return known
+
+    async def _search_equivalents(self, hop: Hop, gold: str) -> list[str]:
         wanted = [stem for stem in content(hop.clue) if stem in self.chunks.stems(gold)]
         found = []
         for chunk in await self._rivals(hop):
-            if chunk.id == gold or hop.given and not forms(hop.given).within(surface(chunk)):
-                continue
             share = self.chunks.coverage(wanted, chunk.id)
-            if not forms(hop.answer).within(surface(chunk)):
-                if share == 1.0 and wanted:
-                    raise Rejected("clue_not_unique", f"{hop.clue} | {chunk.id}")
-            elif share >= self.settings.equivalent:
+            if chunk.id == gold or share < self.settings.ambiguous:
+                continue
+            if hop.given and not forms(hop.given).within(surface(chunk)):
+                continue
+            if forms(hop.answer).within(surface(chunk)):
+                if share < self.settings.equivalent:
+                    raise Rejected("ambiguous_equivalent", f"{hop.clue} | {chunk.id}")
                 found.append(chunk.id)
-            elif share >= self.settings.ambiguous:
-                raise Rejected("ambiguous_equivalent", f"{hop.clue} | {chunk.id}")
+            elif share == 1.0 and wanted:
+                raise Rejected("clue_not_unique", f"{hop.clue} | {chunk.id}")
         if len(found) > self.settings.most_equivalents:
             raise Rejected("too_many_equivalents", f"{len(found)}")
         return sorted(found)
@@ -169,7 +158,7 @@ def check_words(candidate: Candidate) -> None:
         raise Rejected("empty")
     if hops[0].given or not same(hops[-1].answer, candidate.truth):
         raise Rejected("chain_broken", candidate.truth)
-    for before, after in zip(hops, hops[1:], strict=False):
+    for before, after in itertools.pairwise(hops):
         if not after.given.strip() or not same(before.answer, after.given):
             raise Rejected("chain_broken", f"{before.answer} | {after.given}")
     said = [candidate.question, *(hop.clue for hop in hops)]
@@ -178,16 +167,3 @@ def check_words(candidate: Candidate) -> None:
     for hop in hops:
         if any(forms(hop.answer).within(text) for text in said):
             raise Rejected("bridge_in_question", hop.answer)
-
-
-def drop(candidate: Candidate | Task, stage: str, reason: str, detail: str = "") -> Drop:
-    """A drop of this candidate, for the record."""
-    hops = candidate.hops if isinstance(candidate, Task) else len(candidate.hops)
-    return Drop(
-        candidate_id=candidate.id, domain=candidate.domain, hops=hops, stage=stage, reason=reason, detail=detail
-    )
-
-
-def count_reasons(drops: Iterable[Drop]) -> dict[str, int]:
-    """How often each reason dropped a candidate, most often first."""
-    return dict(Counter(row.reason for row in drops).most_common())

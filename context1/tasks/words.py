@@ -12,12 +12,13 @@ import Stemmer
 WORD = re.compile(r"[^\W_]+")
 
 STOPWORDS = frozenset(
-    """a about above after again against all also am an and any are as at be because been before being below
-    between both but by can could did do does doing down during each either few for from further had has have
-    having he her here hers him his how i if in into is it its itself just may me might more most must my no nor
-    not of off on once only or other our out over own per same shall she should so some such than that the their
-    them then there these they this those through to too under until up upon us very was we were what when where
-    which while who whom whose why will with within without would you your s t re d ll m ve""".split()
+    """a about above after again against all also am an and any are as at be because been before
+    being below between both but by can could did do does doing down during each either few for
+    from further had has have having he her here hers him his how i if in into is it its itself
+    just may me might more most must my no nor not of off on once only or other our out over own
+    per same shall she should so some such than that the their them then there these they this
+    those through to too under until up upon us very was we were what when where which while who
+    whom whose why will with within without would you your s t re d ll m ve""".split()
 )
 
 _stemmer = Stemmer.Stemmer("english")

@@ -21,7 +21,7 @@ def generate(
     from pathlib import Path
 
     from components.base import log_numbers, stage_step
-    from context1.commands.stages import generate as stage
+    from context1.tasks.generate import generate as stage
 
     with stage_step("generate", profile, overrides, root, tasks) as (settings, output):
         log_numbers(metrics, stage(settings, corpus, Path(documents.path), Path(index.path), output, fresh))

@@ -32,7 +32,8 @@ def data(
     if dry_run:
         show_plan(settings, folder, ["ingest", "index", "generate"], fresh)
         return
-    from context1.commands.stages import generate, index, ingest
+    from context1.commands.stages import index, ingest
+    from context1.tasks.generate import generate
 
     named = str(corpus) if corpus else ""
     ingest(settings, named, folder / "ingest", fresh)

@@ -126,7 +126,8 @@ class SearchView:
         seconds = ", ".join(f"{name} {value:.2f} s" for name, value in trajectory.seconds.items())
         self.console.print(
             f"[dim]{trajectory.turns} turns, {len(trajectory.shown)} chunks seen, "
-            f"{len(trajectory.pruned)} pruned, largest context {trajectory.peak_tokens:,} tokens; {seconds}[/]"
+            f"{len(trajectory.pruned)} pruned, largest context {trajectory.peak_tokens:,} tokens; "
+            f"{seconds}[/]"
         )
 
 

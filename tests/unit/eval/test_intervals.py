@@ -14,7 +14,7 @@ def means(values: list[float]) -> dict[str, tuple[float, float]]:
 
 
 def test_two_tasks_by_hand() -> None:
-    # Resampled means of {0, 1} are 0, .5, 1 with probabilities 1/4, 1/2, 1/4: both tails beyond 2.5% are 0 and 1.
+    # Resampled means of {0, 1} are 0, .5, 1 with probabilities 1/4, 1/2, 1/4: the 2.5% points are 0 and 1.
     estimate = interval(means([0.0, 1.0]))
     assert (estimate.value, estimate.low, estimate.high, estimate.tasks) == (0.5, 0.0, 1.0, 2)
 
@@ -65,7 +65,7 @@ def test_paired_uses_shared_tasks_only() -> None:
 
 
 def test_paired_matches_enumeration() -> None:
-    # Three tasks: all 27 resamples enumerated; the empirical 2.5% and 97.5% points are the extremes (1/27 > 2.5%).
+    # Differences 1, 3, -1: of 27 resamples one has mean 3 and one -1, and 1/27 > 2.5%.
     a, b = means([1.0, 4.0, 2.0]), means([0.0, 1.0, 3.0])
     paired = paired_interval(a, b)
     assert paired.value == pytest.approx(1.0)

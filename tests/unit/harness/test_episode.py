@@ -1,4 +1,4 @@
-"""Episodes played from scripts, checked turn by turn against what DESIGN's rules say by hand."""
+"""Episodes played from scripts, checked turn by turn against the rules, worked out by hand."""
 
 from __future__ import annotations
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,9 @@ IMAGE = "context1-python:0.1.0"
 component = functools.partial(dsl.component, base_image=IMAGE, install_kfp_package=False)
 """Decorator of all components."""
 
+ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Failed|Unavailable)\b.*")
+"""How a Python error reads in a log."""
+
 
 @contextmanager
 def stage_step(
@@ -29,14 +34,24 @@ def stage_step(
 
     With a `root` (a folder that outlives the run: a laptop's disk, a shared volume) the stage works in
     `root/name`, resumes there, and the artifact points at it; without one it works where KFP uploads from.
-    An error the user can mend ends the step with its message as the last line of the log.
+    Whatever fails, the last line of the log is its cause: a backend keeps nothing else of it.
     """
     if root:
         artifact.uri = str(Path(root).resolve() / name)
     try:
         yield Settings.load(profile=profile, overrides=overrides), Path(artifact.path)
     except InputError as error:
-        sys.exit(f"{name}: {error}")
+        sys.exit(f"{name}: {' '.join(str(error).split())}")
+    except Exception as error:
+        traceback.print_exc()
+        sys.stdout.flush()
+        sys.exit(f"{name}: {cause(error)}")
+
+
+def cause(error: Exception) -> str:
+    """One line: the last error that the message quotes (of a failed rank, say), else the error itself."""
+    quoted = [found[0] for line in str(error).splitlines()[1:] if (found := ERROR.search(line))]
+    return quoted[-1] if quoted else f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def log_numbers(metrics: dsl.Metrics, summary: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from context1.commands.options import Config, Corpus, DryRun, Fresh, Overrides, Profile, Root, load, run_root
-from context1.commands.plan import show_plan
+from context1.commands.plan import show_plan, show_summary
 
 
 def data(
@@ -36,6 +36,7 @@ def data(
     from context1.tasks.generate import generate
 
     named = str(corpus) if corpus else ""
-    ingest(settings, named, folder / "ingest", fresh)
-    index(settings, folder / "ingest", folder / "index", fresh)
-    generate(settings, named, folder / "ingest", folder / "index", folder / "generate", fresh)
+    documents, built, tasks = folder / "ingest", folder / "index", folder / "generate"
+    show_summary("ingest", ingest(settings, named, documents, fresh))
+    show_summary("index", index(settings, documents, built, fresh))
+    show_summary("generate", generate(settings, named, documents, built, tasks, fresh))

@@ -8,16 +8,38 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+from pydantic import SecretStr
 from rich.console import Console
 from rich.table import Table
 
 from context1.commands.live import PipelineView
 from context1.commands.memory import PeakMemory
-from context1.commands.options import Config, Corpus, DryRun, Fresh, Overrides, Profile, Root, load, run_root
+from context1.commands.options import (
+    Config,
+    Corpus,
+    DryRun,
+    Fresh,
+    Overrides,
+    Profile,
+    Root,
+    load,
+    need_stage,
+    run_root,
+)
 from context1.commands.plan import STAGES, show_plan
 from context1.errors import InputError
+from context1.progress import say
+from context1.settings import Settings
+
+Start = Annotated[
+    str,
+    typer.Option(
+        "--start", help="SFT stage to start from, `none` for a fresh model, `auto`: the demo's on a corpus."
+    ),
+]
 
 
 def demo(
@@ -27,13 +49,15 @@ def demo(
     config: Config = None,
     root: Root = None,
     fresh: Fresh = False,
+    start: Start = "auto",
     dry_run: DryRun = False,
 ) -> None:
     """Makes a search agent end to end: documents, index, tasks, SFT, CISPO, evaluation, report.
 
     Runs pipelines/end_to_end.py with Kubeflow's local runner, each stage in a process of its own. Stages that
     are done already are reused: a second run takes seconds. `--profile smoke` takes about a minute and learns
-    next to nothing; `--corpus FOLDER` makes tasks from your own documents.
+    next to nothing; `--corpus FOLDER` makes tasks from your own documents, and starts from the model that
+    an earlier demo taught on worlds, if there is one.
 
     Examples:
 
@@ -44,21 +68,35 @@ def demo(
       context1 demo --corpus ~/contracts
     """
     settings = load(profile, config, overrides)
+    first = starting_model(start, settings, profile, corpus)
     if corpus is not None and not corpus.is_dir():
         raise InputError(f"--corpus {corpus}: no such folder")
     folder = run_root(settings, profile, root, corpus)
     if dry_run:
         show_plan(settings, folder, STAGES, fresh)
         return
-    given = {path: settings.value(path) for path, source in settings.sources().items() if _is_ours(source)}
     arguments = {
         "profile": profile,
-        "overrides": json.loads(json.dumps(given, default=str)),
+        "overrides": _given(settings),
         "corpus": str(corpus.resolve()) if corpus else "",
+        "start": str(first.resolve()) if first else "",
         "root": str(folder.resolve()),
         "fresh": fresh,
     }
     run_locally(arguments, folder)
+
+
+def starting_model(start: str, settings: Settings, profile: str, corpus: Path | None) -> Path | None:
+    """The model that SFT starts from, or None for a fresh one; says so where it was found, not named."""
+    if start == "none":
+        return None
+    if start != "auto":
+        return need_stage(Path(start))
+    taught = settings.runs / profile / "sft"
+    if corpus is None or not (taught / "manifest.json").is_file():
+        return None
+    say(f"SFT starts from {taught}, taught on worlds; --start none starts afresh")
+    return taught
 
 
 def run_locally(arguments: dict[str, Any], folder: Path) -> None:
@@ -76,18 +114,14 @@ def run_locally(arguments: dict[str, Any], folder: Path) -> None:
     local.init(local.SubprocessRunner(use_venv=False), pipeline_root=str(folder / "kfp"))
     started = time.monotonic()
     view = PipelineView(STAGES, log, console)
-    failed = False
-    with PeakMemory() as memory, view, contextlib.redirect_stdout(view):
-        try:
+    try:
+        with PeakMemory() as memory, view, contextlib.redirect_stdout(view):
             end_to_end(**arguments)
-        except RuntimeError as error:  # what kfp raises when a task fails
-            failed = True
-            view.tail.append("") if view.tail else view.tail.append(str(error))
-    if failed:
+    except RuntimeError as error:  # what kfp raises when a task fails
         for line in view.tail:
             console.print(f"  {line}", style="dim", markup=False, highlight=False)
         console.print(f"The whole log: {log}")
-        sys.exit(f"demo failed in stage {view.failed or '?'}: {view.cause}")
+        sys.exit(f"demo failed: {view.cause or error}")
 
     summary = read_summary(folder / "report")
     print_summary(summary, console)
@@ -95,9 +129,18 @@ def run_locally(arguments: dict[str, Any], folder: Path) -> None:
     _print_next(console, folder)
 
 
-def _is_ours(source: str) -> bool:
-    """Values that a stage's process would not find by itself: the environment and the preset it reads too."""
-    return not source.startswith(("default", "profile", "env"))
+def _given(settings: Settings) -> dict[str, Any]:
+    """What a stage's process would not find by itself: it reads the preset and the environment too.
+
+    Secrets are left out: a pipeline's parameters are stored and shown. Give them in the environment.
+    """
+    values = {
+        path: settings.value(path)
+        for path, source in settings.sources().items()
+        if not source.startswith(("default", "profile", "env"))
+    }
+    plain = {path: value for path, value in values.items() if not isinstance(value, SecretStr)}
+    return json.loads(json.dumps(plain, default=str))
 
 
 def _print_seconds(console: Console, view: PipelineView, total: float, peak: int) -> None:

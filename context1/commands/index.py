@@ -18,7 +18,7 @@ from context1.commands.options import (
     need_stage,
     run_root,
 )
-from context1.commands.plan import show_plan
+from context1.commands.plan import show_plan, show_summary
 
 Documents = Annotated[
     Path | None, typer.Option("--documents", help="Output of the ingest stage; default: ROOT/ingest.")
@@ -50,4 +50,4 @@ def index(
         return
     from context1.commands.stages import index as stage
 
-    stage(settings, source, folder / "index", fresh)
+    show_summary("index", stage(settings, source, folder / "index", fresh))

@@ -68,7 +68,7 @@ class PipelineView(io.TextIOBase):
     @property
     def cause(self) -> str:
         """Last words of the stage that failed."""
-        return next((line for line in reversed(self.tail) if line.strip()), "no output")
+        return self.tail[-1] if self.tail else ""
 
     def write(self, text: str) -> int:
         """Takes text as it comes; acts on whole lines."""

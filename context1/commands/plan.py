@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from context1.commands.options import need_stage
@@ -63,6 +65,16 @@ def show_plan(settings: Settings, folder: Path, stages: list[str], fresh: bool) 
             stage, _state(folder, stage, fresh), ", ".join(READS[stage]) or "-", SIZES[stage](settings)
         )
     Console().print(table)
+
+
+def show_summary(stage: str, summary: dict[str, Any]) -> None:
+    """Prints what a stage made: one line, numbers rounded, `last_` metrics left to the curves."""
+    parts = [
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in summary.items()
+        if not name.startswith("last_")
+    ]
+    Console(soft_wrap=True, highlight=False).print(f"[bold]{stage}[/]: {escape(', '.join(parts))}")
 
 
 def _state(folder: Path, stage: str, fresh: bool) -> str:

@@ -18,7 +18,7 @@ from context1.commands.options import (
     need_stage,
     run_root,
 )
-from context1.commands.plan import show_plan
+from context1.commands.plan import show_plan, show_summary
 
 Start = Annotated[Path | None, typer.Option("--start", help="Stage to start from; default: ROOT/sft.")]
 
@@ -51,4 +51,5 @@ def rl(
     from context1.training.stages import rl as stage
 
     index, tasks = need_stage(folder / "index"), need_stage(folder / "generate")
-    stage(settings, index, tasks, need_stage(start or folder / "sft"), folder / "rl", fresh)
+    first = need_stage(start or folder / "sft")
+    show_summary("rl", stage(settings, index, tasks, first, folder / "rl", fresh))

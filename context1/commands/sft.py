@@ -18,7 +18,7 @@ from context1.commands.options import (
     need_stage,
     run_root,
 )
-from context1.commands.plan import show_plan
+from context1.commands.plan import show_plan, show_summary
 
 Start = Annotated[
     Path | None,
@@ -52,11 +52,5 @@ def sft(
         return
     from context1.training.stages import sft as stage
 
-    stage(
-        settings,
-        need_stage(folder / "index"),
-        need_stage(folder / "generate"),
-        folder / "sft",
-        fresh,
-        start=start,
-    )
+    index, tasks = need_stage(folder / "index"), need_stage(folder / "generate")
+    show_summary("sft", stage(settings, index, tasks, folder / "sft", fresh, start=start))

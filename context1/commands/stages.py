@@ -1,4 +1,4 @@
-"""Stages that join several rooms: ingest (worlds or a folder) and index. The others are in their own rooms."""
+"""Stages that join several rooms: ingest (worlds or a folder) and index. The others have a room each."""
 
 from __future__ import annotations
 

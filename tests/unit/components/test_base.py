@@ -1,0 +1,62 @@
+"""What components share: where a stage works, and that the cause of a failure is the last line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kfp import dsl
+
+from components.base import cause, log_numbers, stage_step
+from context1.errors import InputError
+
+
+def test_with_a_root_the_stage_works_there(tmp_path: Path) -> None:
+    artifact = dsl.Dataset(uri="/kfp/out")
+    with stage_step("index", "smoke", {"rl.steps": 3.0}, str(tmp_path), artifact) as (settings, output):
+        assert output == tmp_path / "index"
+        assert settings.rl.steps == 3  # KFP hands numbers over as floats
+    assert artifact.uri == str(tmp_path / "index")
+
+
+def test_without_a_root_kfp_says_where(tmp_path: Path) -> None:
+    artifact = dsl.Dataset(uri=str(tmp_path / "out"))
+    with stage_step("index", "smoke", {}, "", artifact) as (_, output):
+        assert output == tmp_path / "out"
+
+
+def test_an_input_error_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as left, stage_step("sft", "smoke", {}, str(tmp_path), dsl.Model()):
+        raise InputError("tasks.jsonl:3: no\n  such field")
+    assert left.value.code == "sft: tasks.jsonl:3: no such field"
+
+
+def test_an_unknown_setting_names_itself(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as left, stage_step("sft", "smoke", {"rl.stepz": 1}, "", dsl.Model()):
+        pass
+    assert "rl.stepz" in str(left.value.code)
+
+
+def test_any_other_error_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left, stage_step("sft", "smoke", {}, str(tmp_path), dsl.Model()):
+        raise ValueError("boom")
+    assert left.value.code == "sft: ValueError: boom"
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_cause_of_a_failed_rank_is_what_the_rank_says() -> None:
+    message = (
+        "rank 0 of 2 exited with status 1; its last lines:\n"
+        "[rank0]: |   File 'x.py'\n[rank0]: | AttributeError: no attribute 'seed'\n[rank0]: +-----"
+    )
+    assert cause(RuntimeError(message)) == "AttributeError: no attribute 'seed'"
+    assert (
+        cause(RuntimeError("rank 0 of 2 was killed by SIGKILL"))
+        == "RuntimeError: rank 0 of 2 was killed by SIGKILL"
+    )
+
+
+def test_numbers_of_a_summary() -> None:
+    metrics = dsl.Metrics()
+    log_numbers(metrics, {"tasks": 3, "loss": 0.5, "ok": True, "dropped": {"a": 1}, "id": "x"})
+    assert metrics.metadata == {"tasks": 3, "loss": 0.5}

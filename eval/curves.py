@@ -15,9 +15,16 @@ from matplotlib import pyplot as plt
 Curve = dict[int, float]
 """step -> value."""
 
+SHOWN = [
+    "loss", "reward", "f1", "precision", "recall", "trajectory_recall", "answer_found", "prune_accuracy",
+    "prunes", "turns", "bad_format", "format_errors", "peak_tokens", "entropy", "ratio_off", "clipped",
+    "grad_norm", "beta", "rate",
+]  # fmt: skip
+"""Curves that the report draws, where a stage has them; MLflow has them all."""
+
 
 def read_curves(path: Path) -> dict[str, Curve]:
-    """Curves of a JSONL file whose lines are `{"step": int, name: number, ...}`; other values are skipped."""
+    """The shown curves of a JSONL file whose lines are `{"step": int, name: number, ...}`."""
     curves: dict[str, Curve] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
@@ -25,7 +32,7 @@ def read_curves(path: Path) -> dict[str, Curve]:
         for name, value in record.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 curves.setdefault(name, {})[step] = float(value)
-    return {name: curve for name, curve in curves.items() if len(curve) > 1}
+    return {name: curves[name] for name in SHOWN if len(curves.get(name, ())) > 1}
 
 
 def draw(curves: dict[str, Curve], columns: int = 4) -> str:

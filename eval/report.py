@@ -145,7 +145,10 @@ def _print_comparisons(summary: Summary, console: Console) -> None:
     table = Table("a - b, same tasks", "k", title="Differences [95% paired interval]", title_justify="left")
     for column in shown:
         table.add_column(column.label, justify="right")
-    for one in (one for one in summary.comparisons if one.domain == ALL):
+    first = summary.comparisons[0].setting_a if summary.comparisons else ""
+    for one in summary.comparisons:
+        if (one.domain, one.rollouts, one.setting_a) != (ALL, 1, first):
+            continue  # the page has them all
         cells = []
         for column in shown:
             estimate = one.metrics.get(column.metric)

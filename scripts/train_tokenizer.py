@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
+from context1.harness.messages import TINY
 from context1.settings import Settings
 from context1.tasks.world import WorldSource, world_documents
 from context1.tasks.world_words import all_words
@@ -19,7 +20,8 @@ from context1.tokens.train import train_tokenizer
 
 HARMONY = (
     "assistant user system developer analysis commentary final to json functions search_corpus prune_chunks "
-    "grep_corpus read_document query pattern doc_id chunk_ids Document Justification id Token usage"
+    "grep_corpus read_document query pattern doc_id chunk_ids Document Justification id Token usage "
+    "search prune answer only or shown already refused none pruned unknown error malformed nothing new"
 ).split()
 TURNS = (
     'commentary to=functions.search_corpus json{"query":" a"}',
@@ -31,6 +33,9 @@ TURNS = (
     "analysis a [ba48du]; a [ke02mo]",
     "[Token usage: 14,203/32,768]",
     "[Token usage: 203/640]",
+    "user",
+    "developer",
+    *(text for text in TINY.model_dump().values() if isinstance(text, str)),
 )
 
 

@@ -64,13 +64,13 @@ compile: setup  ## Compile the Kubeflow pipeline to YAML
 	@$(BIN)/python -m pipelines.end_to_end
 
 bench-learning: setup  ## Does RL help? Three seeds with controls and intervals (long)
-	@$(BIN)/python benchmarks/learning.py
+	@$(BIN)/python benchmarks/bench_learning.py
 
 bench-engine: setup  ## Rollout engine against generate() called episode by episode
-	@$(BIN)/python benchmarks/engine.py
+	@$(BIN)/python benchmarks/bench_engine.py
 
 bench-trainer: setup  ## Trainer against a plain padded loop: speed, memory, gradient
-	@$(BIN)/python benchmarks/trainer.py
+	@$(BIN)/python benchmarks/bench_trainer.py
 
 clean:  ## Remove caches and builds; keeps .venv and runs/
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -30,9 +30,7 @@ from context1.training.stages import model_of
 from eval.benchmarks import benchmarks
 from eval.entrants import Entrant, entrants
 from eval.score import score_all
-from eval.table import Score
-
-SCORES = "scores.jsonl.gz"
+from eval.table import SCORES, Score
 
 
 class Config(BaseModel):

@@ -12,6 +12,9 @@ from eval.intervals import Estimate, Ratio, interval, paired_interval
 ALL = "all"
 """The pseudo-domain that pools every benchmark."""
 
+SCORES = "scores.jsonl.gz"
+"""The evaluation's file of `Score` rows."""
+
 
 class Score(BaseModel):
     """One scored episode, or one task's k rollouts fused."""

@@ -9,8 +9,7 @@ from pathlib import Path
 from context1.settings import Settings
 from context1.tracking import Tracker
 from eval.columns import COLUMNS
-from eval.run import SCORES
-from eval.table import ALL, Key, Row
+from eval.table import ALL, SCORES, Key, Row
 
 
 def log_runs(settings: Settings, rows: list[Row], scores: Path, files: list[Path]) -> None:

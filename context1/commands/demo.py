@@ -103,7 +103,8 @@ def run_locally(arguments: dict[str, Any], folder: Path) -> None:
     """Runs the pipeline and shows it; exits 1 with the cause as the last line if a stage fails."""
     from kfp import local
 
-    from eval.report import print_summary, read_summary
+    from eval.summary import read_summary
+    from eval.terminal import print_summary
     from pipelines.end_to_end import end_to_end
 
     console = Console()

@@ -64,11 +64,13 @@ def eval(
     from rich.console import Console
 
     from eval import report, run
+    from eval.summary import read_summary
+    from eval.terminal import print_summary
 
     run.run(settings, index, tasks, named, folder / "evaluate", fresh)
     stages = {"generate": tasks, **{name.lower(): path for name, path in named.items()}}
     report.run(settings, folder / "evaluate", stages, folder / "report", fresh)
-    report.print_summary(report.read_summary(folder / "report"), Console())
+    print_summary(read_summary(folder / "report"), Console())
     print(folder / "report" / "report.html")
 
 

@@ -8,8 +8,10 @@ from rich.console import Console
 from context1.settings import EvalSettings
 from eval.columns import COLUMNS, short, verdict
 from eval.intervals import Estimate
-from eval.report import page, print_summary, summarise
+from eval.report import page
+from eval.summary import summarise
 from eval.table import ALL, Score, compare, rows
+from eval.terminal import print_summary
 
 
 def score(

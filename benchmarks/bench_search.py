@@ -2,7 +2,7 @@
 
     python benchmarks/bench_search.py [--chunks 5000 100000] [--words 40] [--queries 500]
 
-Prints a line a size and step: processor milliseconds a query (the reliable unit on a busy machine) and queries a
+Prints a line a step: processor milliseconds a query (the reliable unit on a busy machine) and queries a
 second of wall time. Vectors are random, as it is their number that costs; the texts' words follow Zipf's law.
 """
 

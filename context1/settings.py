@@ -102,6 +102,8 @@ class SearchSettings(Section):
     """Constant of reciprocal rank fusion."""
     candidates: int = Field(50, ge=1)
     """How many of BM25 and of dense search each go into the fusion."""
+    reranker: Literal["scores", "none"] = "scores"
+    """`scores`: the fused candidates are ordered by BM25 and cosine; `none`: they stay in fused order."""
     embedder: str = "minilm"
     """`minilm` (all-MiniLM-L6-v2 by ONNX) or `hash` (for tests: words hashed to a vector)."""
     language: str = "english"

@@ -49,19 +49,22 @@ class Dense:
             self._codes = faiss.read_index(os.fspath(folder / CODES))
 
     def nearest(self, query: Vectors, wanted: int, banned: npt.NDArray[np.bool_]) -> tuple[Rows, Vectors]:
-        """(rows, inner products), in no order, that hold the `wanted` nearest of all rows not `banned`.
+        """(rows, positive inner products), in no order, with the `wanted` nearest of all not `banned`.
 
         `banned` has an entry a chunk. Over codes a few of the last may be missed; a banned one never comes.
         """
         if self._codes is None:
-            rows = np.flatnonzero(~banned)
-            return rows, (self._vectors @ query)[rows]
+            products = self._vectors @ query
+            products[banned] = 0
+            rows = np.flatnonzero(products > 0)
+            return rows, products[rows]
         # FastScan takes no filter, hence as many more candidates as might be dropped.
         count = min(len(self._vectors), REFINE * wanted + int(banned.sum()))
         found = self._codes.search(query[None], count)[1][0]
         rows = found[found >= 0]
         rows = rows[~banned[rows]]
-        return rows, self.products(query, rows)
+        products = self.products(query, rows)
+        return rows[products > 0], products[products > 0]
 
     def products(self, query: Vectors, rows: Rows) -> Vectors:
         """Exact inner products of the given rows."""

@@ -22,6 +22,7 @@ from context1.search.fusion import rrf
 from context1.search.grep import grep
 from context1.search.index import BM25_FOLDER, build_index, read_index_manifest
 from context1.search.queries import QueryVectors
+from context1.search.rerank import fuse_scores
 from context1.search.store import ChunkStore
 from context1.settings import SearchSettings
 
@@ -125,15 +126,25 @@ class EmbeddedBackend:
         by_terms = self._best(rows, lexical[rows], wanted)
 
         rows, products = self._dense.nearest(vector, wanted, banned)
-        by_meaning = self._best(rows[products > 0], products[products > 0], wanted)
+        by_meaning = self._best(rows, products, wanted)
 
-        return self._hits(rrf([by_terms, by_meaning], self._settings.rrf_k)[:limit])
+        fused = rrf([by_terms, by_meaning], self._settings.rrf_k)[:wanted]
+        return self._reranked(fused, lexical, vector)[:limit]
 
     def _read(self, rows: list[int], query: str, vector: Vectors) -> list[Hit]:
-        numbers = np.array(rows)
-        by_terms = self._best(numbers, self._bm25.scores(query)[numbers], len(rows))
+        numbers, lexical = np.array(rows), self._bm25.scores(query)
+        by_terms = self._best(numbers, lexical[numbers], len(rows))
         by_meaning = self._best(numbers, self._dense.products(vector, numbers), len(rows))
-        return self._hits(rrf([by_terms, by_meaning], self._settings.rrf_k))
+        return self._reranked(rrf([by_terms, by_meaning], self._settings.rrf_k), lexical, vector)
+
+    def _reranked(self, fused: Sequence[tuple[str, float]], lexical: Vectors, vector: Vectors) -> list[Hit]:
+        """Hits of all fused candidates, ordered by the reranker's scores, ties by id."""
+        if self._settings.reranker == "scores":
+            rows = np.array([self._store.number[chunk_id] for chunk_id, _ in fused], dtype=np.int64)
+            scores = fuse_scores(lexical[rows], self._dense.products(vector, rows)).tolist()
+            ids = [chunk_id for chunk_id, _ in fused]
+            fused = sorted(zip(ids, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
+        return [Hit(self._store.get(chunk_id), score) for chunk_id, score in fused]
 
     def _best(self, rows: Rows, scores: Vectors, wanted: int) -> list[str]:
         """Ids of the rows with the highest scores, ties by id, those at the last place included."""
@@ -142,9 +153,6 @@ class EmbeddedBackend:
             rows, scores = rows[scores >= least], scores[scores >= least]
         order = np.lexsort((self._by_id[rows], -scores))[:wanted]
         return [self._store.ids[row] for row in rows[order]]
-
-    def _hits(self, ranked: Sequence[tuple[str, float]]) -> list[Hit]:
-        return [Hit(self._store.get(chunk_id), score) for chunk_id, score in ranked]
 
     async def _run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._pool is None:

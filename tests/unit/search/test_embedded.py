@@ -45,17 +45,23 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedBackend:
 
 
 def expected(backend: EmbeddedBackend, query: str, exclude: set[str], limit: int) -> list[str]:
-    """Both rankings over all chunks, sorted in full, without the excluded ones, fused."""
+    """Both rankings over all chunks, sorted in full, without the excluded, fused, ordered by scores."""
     ids, texts = zip(*((c.id, f"{c.title}\n{c.text}") for c in corpus(400)), strict=True)
     embedder = backend._queries._embedder
-    scores = [backend._bm25.scores(query), embedder.embed(texts) @ embedder.embed([query])[0]]
+    columns = [backend._bm25.scores(query), embedder.embed(texts) @ embedder.embed([query])[0]]
+    scores = [dict(zip(ids, column.tolist(), strict=True)) for column in columns]
+    wanted = max(limit, 50)
     rankings = [
-        [name for score, name in sorted(zip(-column, ids, strict=True)) if score < 0 and name not in exclude][
-            : max(limit, 50)
-        ]
-        for column in scores
+        sorted((n for n in ids if of[n] > 0 and n not in exclude), key=lambda n: (-of[n], n))[:wanted]
+        for of in scores
     ]
-    return [name for name, _ in rrf(rankings, 60)][:limit]
+    names = [name for name, _ in rrf(rankings, 60)][:wanted]
+    if not names:
+        return []
+    top = max(scores[0][n] for n in names) or 1
+    low, high = min(scores[1][n] for n in names), max(scores[1][n] for n in names)
+    final = {n: scores[0][n] / top + (scores[1][n] - low) / ((high - low) or 1) for n in names}
+    return sorted(names, key=lambda n: (-round(final[n], 5), n))[:limit]
 
 
 @pytest.mark.parametrize("seed", range(12))

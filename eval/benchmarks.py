@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from context1.errors import InputError
 from context1.schema import Task
 
+TASKS = "tasks-test.jsonl"
+"""The task stage's file of held-out tasks."""
+
 
 def benchmarks(tasks: Iterable[Task], per_domain: int, seed: int) -> dict[str, list[Task]]:
     """Test tasks by domain, at most `per_domain` of each, drawn by a hash of seed and task id.

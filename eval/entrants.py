@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from context1.harness.profile import HarnessProfile, make_profile
 from context1.harness.rollouts import Job, run_rollouts
@@ -17,11 +18,10 @@ from context1.schema import Task, Trajectory
 from context1.search.backend import SearchBackend
 from context1.settings import Settings
 from context1.tokens.tokenizer import Tokenizer
-from context1.training.stages import model_of
 from eval.baselines import one_shot
 
 OnDone = Callable[[Trajectory], None]
-Play = Callable[[Sequence[Task], SearchBackend, OnDone], Awaitable[list[Trajectory]]]
+Play = Callable[[Sequence[Task], SearchBackend, OnDone], Coroutine[Any, Any, list[Trajectory]]]
 """Every task so many times, all on one backend; calls back as each episode ends."""
 
 
@@ -64,9 +64,8 @@ def entrants(settings: Settings, tokenizer: Tokenizer, models: Mapping[str, Path
 
     def local(name: str, temperature: float, override: bool = False) -> Callable[[], Policy]:
         def make() -> Policy:
-            folder = model_of(models[name])
             model = load_model(
-                folder, settings.model, tokenizer, profile_hash=profile.hash, override=override
+                models[name], settings.model, tokenizer, profile_hash=profile.hash, override=override
             )
             return LocalPolicy(model, tokenizer, temperature, version=name, batch=settings.rl.wave, name=name)
 

@@ -25,9 +25,7 @@ from context1.settings import (
 )
 from context1.stage import progress, run_stage
 from context1.tokens.tokenizer import load_tokenizer
-from context1.training.finish import read_tasks
-from context1.training.stages import model_of
-from eval.benchmarks import benchmarks
+from eval.benchmarks import TASKS, benchmarks
 from eval.entrants import Entrant, entrants
 from eval.score import score_all
 from eval.table import SCORES, Score
@@ -59,18 +57,17 @@ def run(
         settings: of the run; `eval` sizes it.
         index: output of the index stage.
         tasks: output of the task stage; its test tasks are used.
-        models: name -> model folder or training stage, the most trained one last.
+        models: name -> model folder, the most trained one last.
         output: folder for `scores.jsonl.gz` and the episodes, `episodes/POLICY-SETTING.jsonl.gz`.
         fresh: run anew even if nothing changed.
 
     Continues a killed evaluation at the entrant that it was at.
     """
-    folders = {name: model_of(folder) for name, folder in models.items()}
 
     def body(partial: Path) -> dict[str, Any]:
-        by_domain = benchmarks(read_tasks(tasks), settings.eval.tasks, settings.eval.seed)
+        by_domain = benchmarks(read_jsonl(tasks / TASKS, Task), settings.eval.tasks, settings.eval.seed)
         chosen = [task for group in by_domain.values() for task in group]
-        listed = entrants(settings, load_tokenizer(settings.profile.tokenizer), folders)
+        listed = entrants(settings, load_tokenizer(settings.profile.tokenizer), models)
         backend = EmbeddedBackend.open(index, settings.search)
         scores: list[Score] = []
         unscored = 0
@@ -95,7 +92,7 @@ def run(
         teacher=settings.teacher,
         wave=settings.rl.wave,
     )
-    inputs = {"index": index, "tasks": tasks, **{f"model {name}": folder for name, folder in folders.items()}}
+    inputs = {"index": index, "tasks": tasks, **{f"model {name}": folder for name, folder in models.items()}}
     return run_stage("evaluate", config, inputs, output, body, fresh)
 
 

@@ -22,8 +22,9 @@ def evaluate(
     from pathlib import Path
 
     from components.base import log_numbers, stage_step
+    from context1.training.stages import model_of
     from eval.run import run
 
     with stage_step("evaluate", profile, overrides, root, scores) as (settings, output):
-        models = {"SFT": Path(sft.path), "RL": Path(rl.path)}
+        models = {"SFT": model_of(Path(sft.path)), "RL": model_of(Path(rl.path))}
         log_numbers(metrics, run(settings, Path(index.path), Path(tasks.path), models, output, fresh))

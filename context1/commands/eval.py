@@ -63,11 +63,13 @@ def eval(
 
     from rich.console import Console
 
+    from context1.training.stages import model_of
     from eval import report, run
     from eval.summary import read_summary
     from eval.terminal import print_summary
 
-    run.run(settings, index, tasks, named, folder / "evaluate", fresh)
+    inside = {name: model_of(path) for name, path in named.items()}
+    run.run(settings, index, tasks, inside, folder / "evaluate", fresh)
     stages = {"generate": tasks, **{name.lower(): path for name, path in named.items()}}
     report.run(settings, folder / "evaluate", stages, folder / "report", fresh)
     print_summary(read_summary(folder / "report"), Console())

@@ -25,13 +25,12 @@ async def propose(
 ) -> list[str]:
     """Ids of chunks that look alike and are not gold, best first.
 
-    The source's own look-alikes and the hits of each clue and of the question, interleaved, so that every hop
-    has its look-alikes.
+    The source's own look-alikes, and the hits of the first clue and of each later hop's start, interleaved,
+    so that every hop has its look-alikes.
     """
     rankings = [[chunk.id for doc_id in candidate.lookalikes for chunk in chunks.of_document(doc_id)]]
-    queries = [f"{hop.given} {hop.clue}".strip() for hop in candidate.hops] + [task.question]
-    for query in queries:
-        hits = await backend.search(query, limit=settings.search_limit)
+    for hop in candidate.hops:
+        hits = await backend.search(hop.given or hop.clue, limit=settings.search_limit)
         rankings.append([hit.chunk.id for hit in hits])
     longest = max(map(len, rankings))
     mixed = [ranking[place] for place in range(longest) for ranking in rankings if place < len(ranking)]

@@ -77,7 +77,7 @@ class Forms:
                 ]
                 forms += [rf"0?{day}[-/.]0?{month}[-/.](?:{year}|{year % 100:02})"]
             else:
-                forms += [rf"(?:{months})[a-z.]*,? {year}"]
+                forms += [rf"(?:{months})[a-z.]*(?: \d\d?[a-z]*)?,? {year}", rf"{year}[-/.]0?{month}\b"]
         elif self.number is not None:
             forms += _number_patterns(self.number)
         else:

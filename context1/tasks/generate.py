@@ -110,5 +110,8 @@ def _write(folder: Path, tasks: list[Task], drops: list[Drop], explored: int) ->
         "tasks": len(tasks),
         **{split: counts[split] for split in SPLITS},
         **{f"hops_{hop}": hops[hop] for hop in sorted(hops)},
-        **{reason if reason.startswith("distractor") else f"dropped_{reason}": n for reason, n in reasons.items()},
+        **{
+            reason if reason.startswith("distractor") else f"dropped_{reason}": n
+            for reason, n in reasons.items()
+        },
     }

@@ -65,6 +65,8 @@ MONTHS = {
 }
 NUMBER_WORDS = frozenset(UNITS) | frozenset(TENS) | {"hundred", "thousand", "million", "billion", "trillion"}
 
+MAX_WORDS = 40
+"""Words of a number that are read; none below 10^15 has more."""
 _DIGITS = re.compile(
     r"(?<![\w.,])(?P<sign>[-−–](?=[$€£¥]?\d))?[$€£¥]?(?P<digits>\d{1,18}(?:[.,]\d{1,18}){0,8})"
     r"(?:[ -]?(?P<scale>hundred|thousand|million|billion|trillion|mn|mm|bn|tn|k|m|b)(?!\w)"
@@ -194,7 +196,7 @@ def _finish(run: list[re.Match[str]], found: list[Numeral]) -> None:
         run.pop()
     if run:
         total = group = 0
-        for match in run[:16]:
+        for match in run[:MAX_WORDS]:
             word = match[0].lower()
             if word in UNITS or word in TENS:
                 group += UNITS.get(word, 0) + TENS.get(word, 0)

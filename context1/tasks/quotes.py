@@ -126,7 +126,7 @@ def _few_edits(wanted: list[_Token], given: list[_Token]) -> tuple[int, int] | N
                 cost, start = new_costs[j] + 1, new_starts[j]
             new_costs[j + 1], new_starts[j + 1] = cost, start
         costs, starts = new_costs, new_starts
-    best = min(range(1, len(given) + 1), key=lambda j: (costs[j], j))
+    best = min(range(1, len(given) + 1), key=lambda j: (costs[j], starts[j], -j))
     return (starts[best], best) if costs[best] <= allowed and starts[best] < best else None
 
 

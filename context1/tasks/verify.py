@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from context1.schema import Chunk, Fact, Quote, Task
-from context1.search.backend import PatternError, SearchBackend
+from context1.search.backend import Hit, PatternError, SearchBackend
 from context1.settings import VerifySettings
 from context1.tasks.candidate import Candidate, Drop, Hop
 from context1.tasks.chunkset import ChunkSet, surface
@@ -127,16 +127,27 @@ class Verifier:
         return sorted(found)
 
     async def _rivals(self, hop: Hop) -> Collection[Chunk]:
-        """Chunks that grep finds by the answer or search by the clue."""
+        """Chunks that hold the answer, and chunks that the clue could mean.
+
+        A later hop's clue means chunks that hold what is given: grep finds them all, search only the best.
+        """
+        hits = await self._holders(hop.answer)
+        if hits is None:
+            raise Rejected("answer_too_common", hop.answer)
+        meant = await self._holders(hop.given) if hop.given else None
+        if meant is None:
+            query = f"{hop.given} {hop.clue}".strip()
+            meant = await self.backend.search(query, limit=self.settings.search_limit)
+        return {hit.chunk.id: hit.chunk for hit in [*hits, *meant] if hit.chunk.id in self.chunks}.values()
+
+    async def _holders(self, value: str) -> list[Hit] | None:
+        """Chunks whose text matches the value's pattern; None if there are too many to look at."""
         limit = self.settings.grep_limit
         try:
-            hits = await self.backend.grep(forms(hop.answer).pattern(), limit=limit + 1)
-        except PatternError as error:
-            raise Rejected("answer_too_common", str(error)) from None
-        if len(hits) > limit:
-            raise Rejected("answer_too_common", hop.answer)
-        hits += await self.backend.search(f"{hop.given} {hop.clue}".strip(), limit=self.settings.search_limit)
-        return {hit.chunk.id: hit.chunk for hit in hits if hit.chunk.id in self.chunks}.values()
+            hits = await self.backend.grep(forms(value).pattern(), limit=limit + 1)
+        except PatternError:
+            return None
+        return hits if len(hits) <= limit else None
 
     def _check_separate(self, candidate: Candidate, facts: list[Fact]) -> None:
         seen: set[str] = set()

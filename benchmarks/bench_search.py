@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import re
 import sys
 import tempfile
 import time
@@ -105,11 +106,13 @@ def bench(count: int, length: int, queries: Sequence[str]) -> None:
             report(f"grep, no match: {pattern}", 5, lambda p=pattern: [backend.grep_now(p) for _ in range(5)])  # type: ignore[misc]
 
 
-def bench_embedding(queries: Sequence[str]) -> None:
-    print(f"MiniLM, queries of {len(queries[0].split())} words")
+def bench_embedding(count: int) -> None:
+    print("MiniLM on English words")
+    rng, english = random.Random(2), re.findall(r"\b[a-z]{3,8}\b", Path(__file__).read_text(encoding="utf-8"))
+    queries = [" ".join(rng.choices(english, k=8)) for _ in range(count)]
+    texts = [" ".join(rng.choices(english, k=40)) for _ in range(64)]
     chunks, settings, embedder = synthetic(64, 40), SearchSettings(), MiniLm()
-    texts = [f"{chunk.title}\n{chunk.text}" for chunk in chunks]
-    report("a chunk of 40 such words", len(texts), lambda: embedder.embed(texts))
+    report("a chunk of 40 words", len(texts), lambda: embedder.embed(texts))
     with tempfile.TemporaryDirectory() as name:
         build_index(chunks, settings, Path(name), embedder=embedder)
         alone = EmbeddedBackend.open(Path(name), settings, embedder=embedder)
@@ -136,8 +139,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = random.Random(1)
     queries = [words(rng, 8) for _ in range(options.queries)]
-    english = Path(__file__).read_text(encoding="utf-8").split()
-    bench_embedding([" ".join(rng.choices(english, k=8)) for _ in range(min(128, options.queries))])
+    bench_embedding(min(128, options.queries))
     for count in options.chunks:
         bench(count, options.words, queries)
 

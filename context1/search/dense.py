@@ -13,7 +13,7 @@ from context1.search.embedding import Vectors
 Rows = npt.NDArray[np.int64]
 
 CODES_FROM = 4_096
-"""From so many chunks on, 4-bit codes that fit a core's cache are scanned first; fewer vectors are read whole."""
+"""From so many chunks on, 4-bit codes, which stay in a core's cache, are scanned first."""
 
 REFINE = 8
 """Candidates by code for each row wanted; their order comes from the exact inner products."""

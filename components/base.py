@@ -1,61 +1,13 @@
-"""What every component shares: its image, and how it hands a stage's folder to KFP."""
+"""What every component's definition shares. Not for a running task: there `kfp.dsl` has no `component`."""
 
 from __future__ import annotations
 
 import functools
-import re
-import sys
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 from kfp import dsl
-
-from context1.errors import InputError
-from context1.settings import Settings
 
 IMAGE = "context1-python:0.1.0"
 """Has this package and kfp baked in; nothing is installed when a task starts."""
 
 component = functools.partial(dsl.component, base_image=IMAGE, install_kfp_package=False)
 """Decorator of all components."""
-
-ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Failed|Unavailable)\b.*")
-"""How a Python error reads in a log."""
-
-
-@contextmanager
-def stage_step(
-    name: str, profile: str, overrides: dict[str, Any], root: str, artifact: dsl.Artifact
-) -> Iterator[tuple[Settings, Path]]:
-    """Yields the run's settings and the folder that the stage writes.
-
-    With a `root` (a folder that outlives the run: a laptop's disk, a shared volume) the stage works in
-    `root/name`, resumes there, and the artifact points at it; without one it works where KFP uploads from.
-    Whatever fails, the last line of the log is its cause: a backend keeps nothing else of it.
-    """
-    if root:
-        artifact.uri = str(Path(root).resolve() / name)
-    try:
-        yield Settings.load(profile=profile, overrides=overrides), Path(artifact.path)
-    except InputError as error:
-        sys.exit(f"{name}: {' '.join(str(error).split())}")
-    except Exception as error:
-        traceback.print_exc()
-        sys.stdout.flush()
-        sys.exit(f"{name}: {cause(error)}")
-
-
-def cause(error: Exception) -> str:
-    """One line: the last error that the message quotes (of a failed rank, say), else the error itself."""
-    quoted = [found[0] for line in str(error).splitlines()[1:] if (found := ERROR.search(line))]
-    return quoted[-1] if quoted else f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
-def log_numbers(metrics: dsl.Metrics, summary: dict[str, Any]) -> None:
-    """The summary's numbers as KFP metrics; the MLflow plugin logs them with the task's run."""
-    for key, value in summary.items():
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            metrics.log_metric(key, value)

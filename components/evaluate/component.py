@@ -21,7 +21,7 @@ def evaluate(
     """Runs every policy at every setting and scores the episodes."""
     from pathlib import Path
 
-    from components.base import log_numbers, stage_step
+    from components.step import log_numbers, stage_step
     from context1.training.stages import model_of
     from eval.run import run
 

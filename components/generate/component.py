@@ -20,7 +20,7 @@ def generate(
     """Proposes tasks, verifies them against the index, adds distractors, splits them."""
     from pathlib import Path
 
-    from components.base import log_numbers, stage_step
+    from components.step import log_numbers, stage_step
     from context1.tasks.generate import generate as stage
 
     with stage_step("generate", profile, overrides, root, tasks) as (settings, output):

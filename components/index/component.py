@@ -18,7 +18,7 @@ def index(
     """Builds BM25, dense and grep indexes over the chunks."""
     from pathlib import Path
 
-    from components.base import log_numbers, stage_step
+    from components.step import log_numbers, stage_step
     from context1.commands.stages import index as stage
 
     with stage_step("index", profile, overrides, root, index) as (settings, output):

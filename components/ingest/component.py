@@ -16,7 +16,7 @@ def ingest(
     metrics: Output[Metrics],
 ) -> None:
     """Reads `corpus` (or makes the worlds' documents if it is empty) and cuts it into chunks."""
-    from components.base import log_numbers, stage_step
+    from components.step import log_numbers, stage_step
     from context1.commands.stages import ingest as stage
 
     with stage_step("ingest", profile, overrides, root, documents) as (settings, output):

@@ -23,7 +23,7 @@ def report(
     import shutil
     from pathlib import Path
 
-    from components.base import log_numbers, stage_step
+    from components.step import log_numbers, stage_step
     from eval.report import run
 
     with stage_step("report", profile, overrides, root, report) as (settings, output):

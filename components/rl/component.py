@@ -20,7 +20,7 @@ def rl(
     """Groups of rollouts, rewards, one pass of CISPO a step."""
     from pathlib import Path
 
-    from components.base import log_numbers, stage_step
+    from components.step import log_numbers, stage_step
     from context1.training.stages import rl as stage
 
     with stage_step("rl", profile, overrides, root, model) as (settings, output):

@@ -20,7 +20,7 @@ def sft(
     """Lets the teacher play the training tasks, keeps the good episodes, and fine-tunes on them."""
     from pathlib import Path
 
-    from components.base import log_numbers, stage_step
+    from components.step import log_numbers, stage_step
     from context1.training.stages import sft as stage
 
     with stage_step("sft", profile, overrides, root, model) as (settings, output):

@@ -107,7 +107,7 @@ def run_locally(arguments: dict[str, Any], folder: Path) -> None:
     from eval.terminal import print_summary
     from pipelines.end_to_end import end_to_end
 
-    console = Console()
+    console = Console(file=sys.stdout)  # kept: the view takes the place of standard output
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "pipeline.log"
     os.environ["PYTHONUNBUFFERED"] = "1"  # the stages' lines come when they are said

@@ -40,6 +40,8 @@ class PipelineView(io.TextIOBase):
         self._console = console
         self._pending = ""
         self._stage = ""
+        """The stage that runs; empty between two."""
+        self._dump = False
         self._started = 0.0
         self._progress = Progress(
             SpinnerColumn(finished_text="[green]✓"),
@@ -92,7 +94,9 @@ class PipelineView(io.TextIOBase):
             self._advance(advance)
         elif REUSED.match(line):
             self.reused.add(self._stage)
-        elif line.strip():
+        elif self._dump or "Got executor_input:" in line:
+            self._dump = line != "    }"  # KFP prints a task's inputs and outputs; nothing to learn from them
+        elif self._stage and line.strip():
             self.tail.append(line.strip())
 
     def _start(self, stage: str) -> None:
@@ -115,6 +119,7 @@ class PipelineView(io.TextIOBase):
             self._console.print(f"  {label}: {done}/{total} {note}", markup=False, highlight=False)
 
     def _finish(self, stage: str, status: str) -> None:
+        self._stage = ""
         self.seconds[stage] = time.monotonic() - self._started
         word = "reused" if stage in self.reused else "done" if status == "SUCCESS" else "FAILED"
         if status != "SUCCESS":

@@ -31,6 +31,7 @@ RUN = """\
 
 
 22:24:17.995 - ERROR - Task \x1b[96m'sft'\x1b[0m finished with status \x1b[91mFAILURE\x1b[0m
+--------------------------------------------------------------------------------
 """
 
 
@@ -46,6 +47,7 @@ def test_view_of_a_failing_run(tmp_path: Path, terminal: bool, piece: int) -> No
     assert view.reused == {"index"}
     assert view.failed == "sft"
     assert view.cause == "ValueError: the cause"
+    assert not any("inputs" in line for line in view.tail)
     shown = out.getvalue()
     assert "120/400" in shown and "reused" in shown and "FAILED" in shown
     assert terminal or "loss 1.20" in shown  # a terminal's bar has moved on by now

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from kfp import dsl
 
-from components.base import cause, log_numbers, stage_step
+from components.step import cause, log_numbers, stage_step
 from context1.errors import InputError
 
 

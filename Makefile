@@ -27,8 +27,8 @@ help:  ## List the targets
 setup: $(STAMP)  ## Make .venv from the lock files (again only when they change)
 
 $(STAMP): requirements.lock requirements-dev.lock
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Python 3.11 or newer is needed, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1 || echo missing)."; \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Python 3.11 or newer is needed, but '$(PYTHON)' is $$($(PYTHON) -V 2>/dev/null || echo missing)."; \
 	  echo "Name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (minutes the first time) ..."

@@ -19,8 +19,9 @@ from context1.training.checkpoint import Checkpoints
 from context1.training.cispo import sft_loss
 from context1.training.collect import choose_tasks, teacher_trajectories
 from context1.training.filtering import keep
-from context1.training.finish import finish, read_tasks
+from context1.training.finish import finish, first_and_last, read_tasks
 from context1.training.phases import Phase, batches, steps_for
+from context1.training.rename import Renamer
 from context1.training.rows import Row, RowRecord, rows_of, with_environment
 from context1.training.schedule import rate_at
 from context1.training.trainer import Trainer
@@ -79,6 +80,7 @@ def work(job: Job) -> None:
             seed=settings.train.seed,
             checkpoints=Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep),
             checkpoint_every=settings.train.checkpoint_every,
+            rename=Renamer(tokenizer, settings.world.held_out) if sft.rename else None,
             log=_Log(tracker, advance, steps),
         )
         summary = {
@@ -86,6 +88,8 @@ def work(job: Job) -> None:
             "kept": len(kept.trajectories),
             "dropped": kept.dropped,
             "rows": len(rows),
+            "tokens": sum(step["row_tokens"] for step in history),
+            **first_and_last(history, ["loss"]),
         }
         finish(job, model, profile.hash, tokenizer.id, history, summary)
 
@@ -98,6 +102,7 @@ def train_sft(
     seed: int = 0,
     checkpoints: Checkpoints | None = None,
     checkpoint_every: int = 50,
+    rename: Renamer | None = None,
     log: Log | None = None,
 ) -> list[dict[str, float]]:
     """Trains through the phases; continues from the latest checkpoint if there is one.
@@ -112,6 +117,8 @@ def train_sft(
         if step < done:
             continue
         started = time.perf_counter()
+        if rename:
+            rows = [rename(row, [seed, step, number]) for number, row in enumerate(rows)]
         rate = rate_at(step, steps, settings.warmup, settings.cooldown)
         metrics = trainer.update(rows, sft_loss, rate=rate)
         metrics |= {"rate": rate, "seconds": time.perf_counter() - started}
@@ -145,6 +152,7 @@ def warm_pools(job: Job, tokenizer: Tokenizer) -> dict[str, list[Row]]:
     made-up look-ups over 2 to 4 chunks.
     """
     pools = {}
+    world = job.settings.world
     for number, name in enumerate(job.settings.sft.warm):
         if path := job.inputs.get(f"warm-{name}"):
             pools[name] = [record.row() for record in read_jsonl(path, RowRecord)]
@@ -158,7 +166,7 @@ def warm_pools(job: Job, tokenizer: Tokenizer) -> dict[str, list[Row]]:
             cards=(int(low), int(high)),
             questions=WARM_QUESTIONS,
             seed=job.settings.train.seed * 100 + number,
-            domains=job.settings.world.domains,
+            domains=[name for name in world.domains if name not in world.held_out],
         )
     return pools
 

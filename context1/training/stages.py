@@ -22,6 +22,7 @@ from context1.settings import (
     SftSettings,
     TeacherSettings,
     TrainSettings,
+    WorldSettings,
 )
 from context1.stage import run_stage
 from context1.training.worker import Job, run_job
@@ -38,6 +39,8 @@ class SftConfig(BaseModel):
     model: ModelSettings
     teacher: TeacherSettings
     train: TrainSettings
+    world: WorldSettings
+    """Whose words made-up rows may use."""
     sft: SftSettings
 
 

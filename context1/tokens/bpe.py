@@ -18,7 +18,7 @@ PAD = "<|endoftext|>"
 HARMONY_SPECIALS = (PAD, RETURN, CONSTRAIN, CHANNEL, START, END, MESSAGE, CALL)
 """What every tokenizer here must have, in the order of their ids."""
 
-O200K_SPECIALS = {
+O200K_NAMED = {
     "<|startoftext|>": 199998,
     PAD: 199999,
     RETURN: 200002,
@@ -29,8 +29,8 @@ O200K_SPECIALS = {
     MESSAGE: 200008,
     CALL: 200012,
 }
-O200K_VOCAB_SIZE = 201088
-"""The ids between the named ones, up to here, are reserved by o200k_harmony."""
+O200K_RESERVED = {f"<|reserved_{i}|>": i for i in range(199998, 201088) if i not in O200K_NAMED.values()}
+"""A gpt-oss model has rows for these, so it can sample them; they are text in no way."""
 
 O200K_PATTERN = "|".join(
     [
@@ -130,13 +130,11 @@ def o200k_spec(vocabulary: Path) -> dict[str, Any]:
     for line in vocabulary.read_bytes().splitlines():
         token, rank = line.split()
         ranks[base64.b64decode(token)] = int(rank)
+    spelling = {token: byte_string(token) for token in ranks}
     merges: list[list[str]] = []
-    for token, _ in sorted(ranks.items(), key=lambda item: item[1]):
-        splits = []
-        for cut in range(1, len(token)):
-            left, right = ranks.get(token[:cut]), ranks.get(token[cut:])
-            if left is not None and right is not None:
-                splits.append((left, right, cut))
-        merges += [[byte_string(token[:cut]), byte_string(token[cut:])] for _, _, cut in sorted(splits)]
-    vocab = {byte_string(token): rank for token, rank in ranks.items()}
-    return bpe_spec(vocab, merges, O200K_PATTERN, O200K_SPECIALS)
+    for token in sorted(ranks, key=ranks.__getitem__):
+        cuts = [i for i in range(1, len(token)) if token[:i] in ranks and token[i:] in ranks]
+        cuts.sort(key=lambda i: (ranks[token[:i]], ranks[token[i:]]))
+        merges += [[spelling[token[:i]], spelling[token[i:]]] for i in cuts]
+    vocab = {spelling[token]: rank for token, rank in ranks.items()}
+    return bpe_spec(vocab, merges, O200K_PATTERN, O200K_NAMED | O200K_RESERVED)

@@ -23,7 +23,7 @@ _AFTER_CHANNEL = re.compile(
     r"(?:\s+(?P<content_type>[a-z]+))?\s*",
     re.ASCII,
 )
-_CONTENT_TYPE = re.compile(r"\s*[a-z]+\s*", re.ASCII)
+_CONTENT_TYPE = re.compile(r"[a-z]+\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _read_message(turn: Turn, ids: list[int], end: int | None, first: bool, toke
         turn.errors.append(problem)
         return
     content_ids = ids[cut + 1 :]
-    inside = sorted({tokenizer.decode([i]) for i in content_ids if i in tokenizer.special_ids})
+    inside = sorted({tokenizer.decode([i]) for i in content_ids if not tokenizer.is_text(i)})
     if inside:
         turn.errors.append(f"special tokens inside a message: {', '.join(inside)}")
         return
@@ -120,7 +120,7 @@ def _read_header(ids: list[int], first: bool, tokenizer: Tokenizer) -> tuple[_He
     before, after = ids[: ids.index(channel)], ids[ids.index(channel) + 1 :]
     kind = after[after.index(constrain) + 1 :] if constrain in after else None
     after = after[: after.index(constrain)] if kind is not None else after
-    if any(token_id in tokenizer.special_ids for token_id in [*before, *after, *(kind or [])]):
+    if not all(tokenizer.is_text(token_id) for token_id in [*before, *after, *(kind or [])]):
         return None, "a special token where none belongs in a message header"
     role = "" if first else "assistant"
     opening = tokenizer.decode(before)

@@ -17,7 +17,6 @@ from context1.errors import InputError
 from context1.tokens.bpe import (
     CALL,
     HARMONY_SPECIALS,
-    O200K_VOCAB_SIZE,
     PAD,
     RETURN,
     o200k_spec,
@@ -34,7 +33,7 @@ class Tokenizer:
     hostile, can be encoded to one; they are reached by name alone.
     """
 
-    def __init__(self, spec: dict[str, Any], vocab_size: int | None = None) -> None:
+    def __init__(self, spec: dict[str, Any]) -> None:
         """`spec` is a parsed `tokenizer.json`. Raises ValueError if a Harmony special is missing."""
         self._specials: dict[str, int] = {token["content"]: token["id"] for token in spec["added_tokens"]}
         missing = [name for name in HARMONY_SPECIALS if name not in self._specials]
@@ -46,7 +45,8 @@ class Tokenizer:
         encoder = json.dumps({**bare, "model": {**spec["model"], "vocab": vocab}}, sort_keys=True)
         self._spec = spec
         self._bpe = tokenizers.Tokenizer.from_str(encoder)
-        self.vocab_size = vocab_size or 1 + max(*vocab.values(), *self._names)
+        self._text_ids = frozenset(vocab.values())
+        self.vocab_size = 1 + max(*self._text_ids, *self._names)
         """One more than the largest id; the rows that a model's embedding needs."""
         content = encoder + json.dumps(self._specials, sort_keys=True)
         self.id = f"bpe{self.vocab_size}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
@@ -60,29 +60,27 @@ class Tokenizer:
         """The id of a special token, by its name: `<|start|>`. KeyError for an unknown name."""
         return self._specials[name]
 
+    def is_text(self, token_id: int) -> bool:
+        """False for specials and for ids that only pad the model's vocabulary."""
+        return token_id in self._text_ids
+
     def encode(self, text: str) -> list[int]:
         """Ids of the text, special tokens' names in it as plain text. Lone surrogates become U+FFFD."""
         try:
             return self._bpe.encode(text, add_special_tokens=False).ids
-        except (
-            TypeError,
-            UnicodeEncodeError,
-        ):  # lone surrogates; which error is up to the library's version
+        except (TypeError, UnicodeEncodeError):  # lone surrogates; the library's versions differ
             repaired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             return self._bpe.encode(repaired, add_special_tokens=False).ids
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text of the ids; specials as their names, bytes that are no UTF-8 and unknown ids as U+FFFD."""
         pieces: list[str] = []
-        for special, run in groupby(ids, key=self._names.get):
-            span = list(run)
-            pieces += [special] * len(span) if special else [self._decode_text(span)]
+        for is_text, run in groupby(ids, key=self.is_text):
+            if is_text:
+                pieces.append(self._bpe.decode(list(run)))
+            else:
+                pieces += [self._names.get(token_id, "\ufffd") for token_id in run]
         return "".join(pieces)
-
-    def _decode_text(self, ids: list[int]) -> str:
-        known = [token_id for token_id in ids if 0 <= token_id < self.vocab_size]
-        lost = "\ufffd" * (len(ids) - len(known))
-        return self._bpe.decode(known, skip_special_tokens=False) + lost
 
     def save(self, path: Path) -> None:
         """Writes a `tokenizer.json` that `load_tokenizer`, transformers and vLLM read."""
@@ -96,7 +94,7 @@ def load_tokenizer(name: str) -> Tokenizer:
     Raises InputError if the file is missing or is no byte-level BPE with the Harmony specials.
     """
     if name == "o200k":
-        return Tokenizer(o200k_spec(find_o200k()), vocab_size=O200K_VOCAB_SIZE)
+        return Tokenizer(o200k_spec(find_o200k()))
     path = TINY_PATH if name == "tiny" else Path(name)
     path = path / "tokenizer.json" if path.is_dir() else path
     try:

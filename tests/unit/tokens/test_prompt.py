@@ -52,7 +52,7 @@ def written(yardstick: oh.HarmonyEncoding, role: oh.Role, content: oh.Content) -
 
 
 @given(instructions=WORDS, tools=TOOLS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_developer_text(
     yardstick: oh.HarmonyEncoding, instructions: str, tools: list[tuple[str, str, dict[str, Any] | None]]
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from context1.schema import Edit, Span, Trajectory
+from context1.schema import Edit, Trajectory
 
 
 def visible_spans(spans: int, edits: Sequence[Edit]) -> list[int]:
@@ -23,20 +23,8 @@ def context_spans(trajectory: Trajectory) -> list[int]:
 
 def context_ids(trajectory: Trajectory) -> list[int]:
     """The context as the policy sees it now: the visible spans' ids, end to end."""
-    return join_ids(trajectory.spans, context_spans(trajectory))
-
-
-def join_ids(spans: Sequence[Span], indices: Sequence[int]) -> list[int]:
-    """Ids of the spans at `indices`, end to end."""
-    return [token_id for index in indices for token_id in spans[index].ids]
-
-
-def common_prefix(old: Sequence[int], new: Sequence[int]) -> int:
-    """Number of leading ids that two contexts share: what of a KV cache survives an edit."""
-    for position, (a, b) in enumerate(zip(old, new, strict=False)):
-        if a != b:
-            return position
-    return min(len(old), len(new))
+    spans = trajectory.spans
+    return [token_id for index in context_spans(trajectory) for token_id in spans[index].ids]
 
 
 def stretches(trajectory: Trajectory) -> Iterator[tuple[list[int], list[int]]]:

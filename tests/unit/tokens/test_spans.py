@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from context1.schema import Edit, Span, Trajectory
-from context1.tokens.spans import common_prefix, context_ids, context_spans, stretches, visible_spans
+from context1.tokens.spans import context_ids, context_spans, stretches, visible_spans
 
 
 def trajectory() -> Trajectory:
@@ -54,9 +54,3 @@ def test_an_edit_after_the_last_span_makes_no_empty_stretch() -> None:
     edited = trajectory().model_copy(update={"edits": edits})
     assert list(stretches(edited)) == [([], [0, 1, 2, 3, 4, 5, 6])]
     assert context_spans(edited) == [0, 2, 3, 4, 5, 6]
-
-
-def test_common_prefix() -> None:
-    assert common_prefix([1, 2, 3], [1, 2, 4, 5]) == 2
-    assert common_prefix([1, 2], [1, 2, 3]) == 2
-    assert common_prefix([], [1]) == 0

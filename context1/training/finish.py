@@ -37,6 +37,17 @@ def write_metrics(output: Path, history: Sequence[dict[str, float]]) -> None:
     atomic_write(output / METRICS, "".join(line + "\n" for line in lines))
 
 
+def first_and_last(history: Sequence[dict[str, float]], names: Sequence[str]) -> dict[str, float]:
+    """Means of these metrics over the first and the last tenth of the steps, for summaries."""
+    count = max(1, len(history) // 10)
+    return {
+        f"{name}_{label}": sum(step.get(name, 0.0) for step in part) / len(part)
+        for name in names
+        for label, part in (("first", history[:count]), ("last", history[-count:]))
+        if part
+    }
+
+
 def finish(
     job: Job,
     model: PreTrainedModel,
@@ -49,6 +60,5 @@ def finish(
     if distributed.rank() == 0:
         write_metrics(job.output, history)
         save_model(model, job.output / MODEL, profile_hash, tokenizer_id)
-        last = {f"last_{name}": value for name, value in (history[-1] if history else {}).items()}
-        atomic_write(job.output / SUMMARY, json.dumps({"steps": len(history), **summary, **last}))
+        atomic_write(job.output / SUMMARY, json.dumps({"steps": len(history), **summary}))
     distributed.barrier()

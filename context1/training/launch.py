@@ -12,13 +12,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from context1.errors import InputError
 
 ERROR_FILE = "CONTEXT1_ERROR_FILE"
-"""Where a rank writes the message of an `InputError`."""
+"""Where a rank reports the error that ended it: `kind` (`input` or `failure`) and `message`."""
 TAIL = 30
 """Last lines of a failed rank that are shown."""
 
@@ -109,10 +110,8 @@ class _Rank:
                 sys.stderr.flush()
 
     def kill(self) -> None:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.process.wait()
         self.reader.join(timeout=5)
 
@@ -131,13 +130,21 @@ def _first_failure(ranks: Sequence[_Rank]) -> _Rank | None:
 
 
 def _cause(ranks: Sequence[_Rank], failed: _Rank, folder: Path) -> Exception:
-    for rank in ranks:
-        error = folder / f"error-{rank.rank}.json"
-        if error.exists():
-            return InputError(json.loads(error.read_text())["message"])
+    """The first error that a rank reported; without any, how the failed rank ended."""
+    reports = [rank for rank in ranks if _report_of(rank, folder).exists()]
+    if reports:
+        first = min(reports, key=lambda rank: _report_of(rank, folder).stat().st_mtime_ns)
+        report = json.loads(_report_of(first, folder).read_text())
+        if report["kind"] == "input":
+            return InputError(report["message"])
+        lines = "\n".join(first.tail)
+        return WorkerFailed(f"rank {first.rank} of {len(ranks)}: {report['message']}\n{lines}")
     code = failed.process.returncode
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
     hint = " (out of memory?)" if code == -signal.SIGKILL else ""
-    return WorkerFailed(
-        f"rank {failed.rank} of {len(ranks)} {how}{hint}; its last lines:\n" + "\n".join(failed.tail)
-    )
+    lines = "\n".join(failed.tail)
+    return WorkerFailed(f"rank {failed.rank} of {len(ranks)} {how}{hint}; its last lines:\n{lines}")
+
+
+def _report_of(rank: _Rank, folder: Path) -> Path:
+    return folder / f"error-{rank.rank}.json"

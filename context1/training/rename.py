@@ -1,8 +1,8 @@
 """Renaming: a row told anew with other names, so that a tiny model learns to read instead of to remember.
 
-A few thousand documents come up again and again in SFT; knowing them by heart would be cheaper than looking at the
-context. A permutation of tokens within three classes (names, common words, id syllables) gives a row that is as
-consistent as before and says something new.
+A few thousand documents come up again and again in SFT; knowing them by heart would be cheaper than reading
+them. A permutation of tokens within three classes (names, common words, id syllables) gives a row that
+is as consistent as before and says something new.
 """
 
 from __future__ import annotations

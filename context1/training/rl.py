@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from context1.harness.profile import make_profile
 from context1.models.load import load_model
-from context1.rewards.metrics import UNSCORED, episode_metrics, pool_episodes
-from context1.rewards.reward import beta_at, reward
-from context1.schema import Task, Trajectory
+from context1.progress import Advance
+from context1.rewards.reward import beta_at
+from context1.schema import Task
 from context1.search.embedded import EmbeddedBackend
 from context1.settings import RlSettings, Settings
 from context1.stage import progress
@@ -23,27 +22,20 @@ from context1.training.batching import deal
 from context1.training.checkpoint import Checkpoints
 from context1.training.cispo import cispo_loss
 from context1.training.curriculum import task_plan
-from context1.training.finish import finish, read_tasks, write_metrics
-from context1.training.rows import Row, rows_of
+from context1.training.finish import finish, first_and_last, read_tasks, write_metrics
+from context1.training.rl_metrics import rollout_metrics, times, update_metrics
+from context1.training.rows import Row
+from context1.training.scoring import Scored, score
 from context1.training.trainer import Trainer
-from context1.training.waves import Player, deal_waves
+from context1.training.waves import Player, Wave, deal_waves
 from context1.training.worker import Job
 
 
-@dataclass(slots=True)
-class Scored:
-    """One rollout, reduced to what training and the logs need; travels between ranks."""
-
-    reward: float | None
-    """None: unscored."""
-    terms: dict[str, float]
-    metrics: dict[str, float]
-    rows: list[Row]
-    seconds: dict[str, float]
-
-
 def work(job: Job) -> None:
-    """One rank of the stage: inputs `index`, `tasks`, `start`; writes `model/`, `metrics.jsonl`, a summary."""
+    """One rank of the stage: inputs `index`, `tasks` and `start`, a model's folder.
+
+    Writes `model/`, `metrics.jsonl` and a summary; `checkpoints/` and `waves/` are for a restart alone.
+    """
     settings, rl = job.settings, job.settings.rl
     tokenizer = load_tokenizer(settings.profile.tokenizer)
     profile = make_profile(settings.profile, tokenizer)
@@ -75,55 +67,49 @@ def work(job: Job) -> None:
         for step in range(done, rl.steps):
             started = time.perf_counter()
             beta = beta_at(step, rl.steps, rl.beta_start, rl.beta_end, rl.beta_hold)
-            note = f"step {step + 1}/{rl.steps}"
-            mine = []
-            for wave in deal_waves(len(plan[step]), rl.rollouts, rl.wave, distributed.world()):
-                if wave.rank == distributed.rank():
-                    trajectories = player.play(step, plan[step], wave, lambda _: advance(1, note))
-                    mine.append((wave, score(trajectories, plan[step], wave.groups, beta, settings)))
+            groups = roll_out(player, plan[step], step, beta, settings, advance)
             played = time.perf_counter()
-            groups: list[list[Scored]] = [[] for _ in plan[step]]
-            for rank_waves in distributed.gathered(mine):
-                for wave, scored in rank_waves:
-                    for position, group in enumerate(wave.groups):
-                        groups[group] = scored[position * rl.rollouts : (position + 1) * rl.rollouts]
             try:
                 metrics = rl_step(trainer, groups, rl, step)
             except TooManyLost:
                 if distributed.rank() == 0:
                     player.forget_lost(step)
                 raise
-            metrics |= {"beta": beta, **seconds(groups, metrics, started, played)}
+            metrics |= {"beta": beta, **times(groups, metrics, started, played)}
             history.append(metrics)
             tracker.metrics(metrics, step)
-            note = f"step {step + 1}/{rl.steps} reward {metrics['reward']:.2f}"
+            advance(0, f"step {step + 1}/{rl.steps} reward {metrics['reward']:.2f}")
             if (step + 1) % settings.train.checkpoint_every == 0 or step + 1 == rl.steps:
                 checkpoints.save(trainer, step + 1, {"history": history})
                 if distributed.rank() == 0:
                     write_metrics(job.output, history)
                     player.forget(step + 1)
-        finish(job, model, profile.hash, tokenizer.id, history, {"tasks": len(tasks)})
+        summary = {
+            "tasks": len(tasks),
+            "episodes": episodes,
+            "trained_tokens": sum(step["trained_tokens"] for step in history),
+            **first_and_last(history, ["reward", "f1", "bad_format", "entropy"]),
+        }
+        finish(job, model, profile.hash, tokenizer.id, history, summary)
 
 
-def score(
-    trajectories: Sequence[Trajectory],
-    tasks: Sequence[Task],
-    groups: Sequence[int],
-    beta: float,
-    settings: Settings,
-) -> list[Scored]:
-    """Rewards and rows of a wave's rollouts, in order; an infrastructure failure has neither."""
-    scored = []
-    for position, trajectory in enumerate(trajectories):
-        task = tasks[groups[position // settings.rl.rollouts]]
-        if trajectory.end in UNSCORED:
-            scored.append(Scored(None, {}, {}, [], trajectory.seconds))
-            continue
-        value = reward(task, trajectory, beta, settings.reward, settings.profile.budget)
-        rows = rows_of(trajectory)
-        metrics = episode_metrics(task, trajectory, beta)
-        scored.append(Scored(value.total, value.terms, metrics, rows, trajectory.seconds))
-    return scored
+def roll_out(
+    player: Player, tasks: Sequence[Task], step: int, beta: float, settings: Settings, advance: Advance
+) -> list[list[Scored]]:
+    """[task][rollout] of the whole step, on every rank; each rank plays its own waves."""
+    rl, rank = settings.rl, distributed.rank()
+    mine: list[tuple[Wave, list[Scored]]] = []
+    for wave in deal_waves(len(tasks), rl.rollouts, rl.wave, distributed.world()):
+        if wave.rank == rank:
+            trajectories = player.play(step, tasks, wave, lambda _: advance(1))
+            played_tasks = [tasks[group] for group in wave.groups for _ in range(rl.rollouts)]
+            mine.append((wave, score(played_tasks, trajectories, beta, settings)))
+    groups: list[list[Scored]] = [[] for _ in tasks]
+    for waves in distributed.gathered(mine):
+        for wave, scored in waves:
+            for position, group in enumerate(wave.groups):
+                groups[group] = scored[position * rl.rollouts : (position + 1) * rl.rollouts]
+    return groups
 
 
 def rl_step(
@@ -165,60 +151,4 @@ def rl_step(
         "groups_broken": float(given.broken),
         "rollouts_lost": float(given.lost),
         "rate": rate,
-    }
-
-
-def rollout_metrics(groups: Sequence[Sequence[Scored]]) -> dict[str, float]:
-    """Means over the scored rollouts: reward, its terms, and what the episodes were like."""
-    scored = [rollout for group in groups for rollout in group if rollout.reward is not None]
-    if not scored:
-        return {"reward": 0.0}
-    rewards = [rollout.reward for rollout in scored if rollout.reward is not None]
-    spread = [
-        max(values) - min(values)
-        for group in groups
-        if (values := [rollout.reward for rollout in group if rollout.reward is not None])
-    ]
-    terms = {
-        f"reward_{name}": sum(rollout.terms[name] for rollout in scored) / len(scored)
-        for name in scored[0].terms
-    }
-    pooled = pool_episodes([rollout.metrics for rollout in scored])
-    return {
-        "reward": sum(rewards) / len(rewards),
-        "reward_spread": sum(spread) / len(spread),
-        **terms,
-        **{name: value for name, value in pooled.items() if value == value and name != "seconds"},
-    }
-
-
-def update_metrics(updates: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Means over the substeps (maxima for `_max`, sums for tokens); `first_` are those before any update."""
-    if not updates:
-        return {"updates": 0.0, "trained_tokens": 0.0, "row_tokens": 0.0}
-    out = {"updates": float(len(updates))}
-    for name in updates[0]:
-        values = [update[name] for update in updates]
-        if name.endswith("_tokens"):
-            out[name] = sum(values)
-        else:
-            out[name] = max(values) if name.endswith("_max") else sum(values) / len(values)
-    for name in ("ratio_off", "ratio_off_max"):
-        out[f"first_{name}"] = updates[0][name]
-    return out
-
-
-def seconds(
-    groups: Sequence[Sequence[Scored]], metrics: dict[str, float], started: float, played: float
-) -> dict[str, float]:
-    """Where the time went, and tokens a second; the only metrics that may differ between equal runs."""
-    now = time.perf_counter()
-    rollout, update = max(played - started, 1e-9), max(now - played, 1e-9)
-    sampled = sum(s.metrics["sampled_tokens"] for group in groups for s in group if s.reward is not None)
-    return {
-        "seconds_step": now - started,
-        "seconds_rollout": rollout,
-        "seconds_update": update,
-        "tokens_per_second_rollout": sampled / rollout,
-        "tokens_per_second_update": metrics["row_tokens"] / update,
     }

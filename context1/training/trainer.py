@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
+from context1.models.fast import accelerate_cpu
 from context1.settings import TrainSettings
 from context1.training import distributed
 from context1.training.batching import collate, plan
@@ -40,6 +42,8 @@ class Trainer:
         self.settings = settings
         self.device = distributed.start(settings.device)
         self.model = model.to(self.device)
+        if self.device.type == "cpu" and settings.zero_stage < 3 and isinstance(model, PreTrainedModel):
+            accelerate_cpu(model)
         policy = PolicyModel(self.model)
         if settings.gradient_checkpointing:
             policy.inner.gradient_checkpointing_enable({"use_reentrant": False})

@@ -1,8 +1,8 @@
 """Warm-up rows: dense look-ups that teach a fresh tiny model to read chunks, before it plays whole episodes.
 
-A row shows some chunks of invented text, then asks several questions over them; the assistant's turns (note, query,
-…, answer) are the trained tokens, in the very format of the harness. Half of the words are drawn from the whole
-vocabulary, so that looking up works for words that no world holds.
+A row shows some chunks of invented text, then asks several questions over them; the assistant's turns (note,
+query, …, answer) are the trained tokens, in the very format of the harness. Half of the words are drawn from
+the whole vocabulary, so that looking up works for words that no world holds.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _cards(words: _Words, count: int, rng: random.Random) -> list[_Card]:
 
 
 def _exchange(tokenizer: Tokenizer, cards: list[_Card], rng: random.Random) -> tuple[str, list[list[int]]]:
-    """A question over the cards, and the turns that follow its path: first query, a note and a query a hop, answer."""
+    """A question over the cards, and the turns along its path: query, then a note and a query a hop, answer."""
     start = rng.choice(cards)
     card, nouns, notes = start, [], []
     queries = [start.description]

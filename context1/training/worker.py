@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,19 +44,36 @@ def run_job(job: Job) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit status 0, or 2 for an error that the user can mend."""
+    """Exit status 0, 2 for an error that the user can mend, 1 for any other."""
     _die_with_parent()
     job = Job.model_validate(json.loads(Path(arguments[0]).read_text()))
-    work: Callable[[Job], None] = importlib.import_module(f"context1.training.{job.stage}").work
     try:
+        work: Callable[[Job], None] = importlib.import_module(f"context1.training.{job.stage}").work
+        _quiet_transformers()
         work(job)
     except InputError as error:
-        print(error, file=sys.stderr)
-        if path := os.environ.get(ERROR_FILE):
-            Path(path).write_text(json.dumps({"message": str(error)}))
+        _report("input", str(error))
         return 2
+    except Exception as error:
+        _report("failure", f"{type(error).__name__}: {error}")
+        traceback.print_exc()
+        return 1
     distributed.stop()
     return 0
+
+
+def _report(kind: str, message: str) -> None:
+    """Tells the launcher, which shows the first report of all ranks."""
+    print(message, file=sys.stderr)
+    if path := os.environ.get(ERROR_FILE):
+        Path(path).write_text(json.dumps({"kind": kind, "message": message}))
+
+
+def _quiet_transformers() -> None:
+    """Its bars for loading and saving shards would break into ours."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
 
 
 def _die_with_parent() -> None:

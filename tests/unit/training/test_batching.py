@@ -1,9 +1,9 @@
 """Who trains which rows together: laws over random lengths."""
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import numpy as np
 from context1.training.batching import collate, deal, plan
 from context1.training.rows import Row
 

@@ -105,7 +105,7 @@ def test_gradient_equals_plain_autograd(w_min: float, w_max: float) -> None:
 
 
 def test_equals_trl() -> None:
-    """TRL's `cispo` with no KL, no importance correction and epsilon_high as our upper bound, on one process."""
+    """TRL's `cispo` with no KL, no importance correction and epsilon_high as our upper bound."""
     trl_trainer = pytest.importorskip("trl.trainer.grpo_trainer")
     model, rows = small_model(), ragged_rows(3)
     completions = [row.ids[1:].astype(np.int64) for row in rows]  # the first token is the prompt

@@ -63,9 +63,23 @@ def test_input_error_of_a_rank_is_passed_on(tmp_path: Path) -> None:
     body = """
 import json
 if rank == 1:
-    open(os.environ["CONTEXT1_ERROR_FILE"], "w").write(json.dumps({"message": "tasks.jsonl:3: no"}))
+    report = {"kind": "input", "message": "tasks.jsonl:3: no"}
+    open(os.environ["CONTEXT1_ERROR_FILE"], "w").write(json.dumps(report))
     sys.exit(2)
 time.sleep(60)
 """
-    with pytest.raises(InputError, match="tasks.jsonl:3: no"):
+    with pytest.raises(InputError, match=r"tasks\.jsonl:3: no"):
+        launch(script(tmp_path, body), 2)
+
+
+def test_the_first_report_names_the_cause(tmp_path: Path) -> None:
+    """The rank that lost its partner fails too, a moment later; it is not the cause."""
+    body = """
+import json
+time.sleep(0.0 if rank == 1 else 0.3)
+report = {"kind": "failure", "message": "TooManyLost: 9 of 80" if rank == 1 else "peer closed"}
+open(os.environ["CONTEXT1_ERROR_FILE"], "w").write(json.dumps(report))
+sys.exit(1)
+"""
+    with pytest.raises(WorkerFailed, match="rank 1 of 2: TooManyLost: 9 of 80"):
         launch(script(tmp_path, body), 2)

@@ -42,7 +42,7 @@ def test_frozen_head_gets_no_gradient() -> None:
 
 
 def test_never_holds_the_whole_projection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No tensor that the forward or backward pass makes has more elements than a chunk, bar the inputs' sizes."""
+    """No tensor that the forward or backward pass makes has more elements than a chunk."""
     monkeypatch.setattr(logprobs, "CHUNK_ELEMENTS", 400)
     hidden = torch.randn(64, 4, requires_grad=True)
     head = torch.randn(100, 4, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Rows cut at edits: a hand-worked example, and the law that each sampled token is trained once, in its context."""
+"""Rows cut at edits: a worked example; each sampled token is trained once, in its context."""
 
 import numpy as np
 import pytest

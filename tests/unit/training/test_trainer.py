@@ -1,4 +1,4 @@
-"""The trainer on real ranks (gloo): the gradient of two equals that of one; checkpoints repeat bit for bit."""
+"""The trainer on real ranks (gloo): two give the gradient of one; checkpoints repeat bit for bit."""
 
 import sys
 from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -26,9 +26,11 @@ from context1.settings import (
 from context1.stage import progress, run_stage
 from context1.tokens.tokenizer import load_tokenizer
 from eval.benchmarks import TASKS, benchmarks
-from eval.entrants import Entrant, entrants
 from eval.score import score_all
 from eval.table import SCORES, Score
+
+if TYPE_CHECKING:
+    from eval.entrants import Entrant
 
 
 class Config(BaseModel):
@@ -65,6 +67,8 @@ def run(
     """
 
     def body(partial: Path) -> dict[str, Any]:
+        from eval.entrants import entrants  # loads torch: seconds that a reused result does not need
+
         by_domain = benchmarks(read_jsonl(tasks / TASKS, Task), settings.eval.tasks, settings.eval.seed)
         chosen = [task for group in by_domain.values() for task in group]
         listed = entrants(settings, load_tokenizer(settings.profile.tokenizer), models)

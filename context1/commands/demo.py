@@ -120,7 +120,7 @@ def run_locally(arguments: dict[str, Any], folder: Path) -> None:
             end_to_end(**arguments)
     except RuntimeError as error:  # what kfp raises when a task fails
         for line in view.tail:
-            console.print(f"  {line}", style="dim", markup=False, highlight=False)
+            console.print(f"  {line}", style="dim", markup=False, highlight=False, soft_wrap=True)
         console.print(f"The whole log: {log}")
         sys.exit(f"demo failed: {view.cause or error}")
 

@@ -56,7 +56,7 @@ class PipelineView(io.TextIOBase):
             disable=not console.is_terminal,
         )
         self._tasks: dict[str, TaskID] = {
-            name: self._progress.add_task(name, total=None, start=False, count="", note="") for name in stages
+            name: self._progress.add_task(name, total=1, start=False, count="", note="") for name in stages
         }
 
     def __enter__(self) -> PipelineView:
@@ -102,7 +102,9 @@ class PipelineView(io.TextIOBase):
     def _start(self, stage: str) -> None:
         self._stage, self._started = stage, time.monotonic()
         self.tail.clear()
-        self._progress.start_task(self._task(stage))
+        task = self._task(stage)
+        self._progress.update(task, total=None)  # pulses until the stage says how far it is
+        self._progress.start_task(task)
         if not self._console.is_terminal:
             self._console.print(f"{stage} ...")
 

@@ -1,0 +1,96 @@
+"""The pipeline on this machine: smoke end to end, reuse, and a failure that is red with its cause last."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from context1.settings import Settings
+from eval.entrants import label
+from eval.summary import read_summary
+
+pytestmark = pytest.mark.slow
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def context1(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command line in the folder, without a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "context1.cli", *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder where the smoke demo has run."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = context1(folder, "demo", "--profile", "smoke")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    for told in ("All domains", "RL - SFT", "total", "peak memory", "context1 search"):
+        assert told in done.stdout
+    return folder
+
+
+def test_every_baseline_and_model_is_in_the_table(made: Path) -> None:
+    summary = read_summary(made / "runs" / "smoke" / "report")
+    policies = {row.policy for row in summary.rows}
+    assert policies == {
+        "one-shot top 5", "one-shot top 10", "random", "teacher",
+        "SFT, no prune tool", "RL, no prune tool", "SFT", "RL",
+    }  # fmt: skip
+    assert {row.domain for row in summary.rows} == {"all", "web", "finance", "legal", "email"}
+    settings = Settings.load("smoke").eval
+    sampled = {(label(settings.temperatures[0]), k) for k in settings.rollouts}
+    found = {(row.setting, row.rollouts) for row in summary.rows if row.policy == "RL"}
+    assert found == sampled | {("greedy", 1)}
+
+
+def test_a_second_run_reuses_every_stage(made: Path) -> None:
+    started = time.monotonic()
+    done = context1(made, "demo", "--profile", "smoke")
+    assert done.returncode == 0
+    assert done.stdout.count(" reused in ") == 7
+    assert time.monotonic() - started < 60
+
+
+def test_runs_can_be_compared_in_mlflow(made: Path) -> None:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{made / 'runs' / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("context1")
+    assert experiment is not None
+    runs = client.search_runs([experiment.experiment_id], "tags.stage = 'evaluate'", max_results=100)
+    named = {run.info.run_name: run for run in runs}
+    sampled = label(Settings.load("smoke").eval.temperatures[0])
+    for name in (f"SFT {sampled} k=1", f"RL {sampled} k=1", "RL greedy k=1", "one-shot top 5 - k=1"):
+        metrics = named[name].data.metrics
+        assert metrics["reward_low"] <= metrics["reward"] <= metrics["reward_high"]
+        assert "email/f1" in metrics
+        assert named[name].data.tags["mlflow.parentRunId"] == named["evaluation"].info.run_id
+
+
+def test_one_search_is_shown(made: Path) -> None:
+    done = context1(made, "search", "Which supplier sued the mill?", "--profile", "smoke")
+    assert done.returncode == 0, done.stderr[-3000:]
+    for told in ("question", "turn 1", "context", "result", "turns"):
+        assert told in done.stdout
+
+
+def test_a_failing_stage_is_red_and_its_cause_is_the_last_line(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "docs.jsonl").write_text('{"title": "t", "text": "A text."}\n{"title": \n')
+    done = context1(tmp_path, "demo", "--profile", "smoke", "--corpus", "corpus")
+    assert done.returncode == 1
+    assert "docs.jsonl:2: not JSON" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "runs" / "smoke-corpus" / "ingest").exists()
+    assert "sft" not in done.stdout.split("The whole log")[0].split("ingest FAILED")[1]

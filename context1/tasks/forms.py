@@ -163,17 +163,28 @@ def _names(value: str) -> list[tuple[str, ...]]:
 
 
 def _sequence_places(name: tuple[str, ...], text_words: list[Word]) -> set[Place]:
-    size = len(name)
-    return {
-        (text_words[i].start, text_words[i + size - 1].end)
-        for i in range(len(text_words) - size + 1)
-        if text_words[i].fold == name[0] and all(text_words[i + j].fold == name[j] for j in range(size))
-    }
+    """Where the words stand in order, an initial between two of them allowed (`Mara J. Volk`)."""
+    found = set()
+    for i, word in enumerate(text_words):
+        if word.fold != name[0]:
+            continue
+        at = i
+        for part in name[1:]:
+            at += 1
+            if len(part) > 1 and at + 1 < len(text_words) and len(text_words[at].fold) == 1:
+                at += 1
+            if at >= len(text_words) or text_words[at].fold != part:
+                break
+        else:
+            found.add((word.start, text_words[at].end))
+    return found
 
 
 def _spaced(value: str) -> str:
     """The words of a value with anything but letters and digits between them."""
-    return r"[\s.,:;/&'_-]{1,3}".join(re.escape(part) for part in re.findall(r"[^\W_]+", value)[:12])
+    return r"[\s.,:;/&'_-]{1,3}(?:[a-z]\.? )?".join(
+        re.escape(part) for part in re.findall(r"[^\W_]+", value)[:12]
+    )
 
 
 def _number_patterns(number: Decimal) -> list[str]:

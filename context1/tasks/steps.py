@@ -24,7 +24,7 @@ Made = TypeVar("Made")
 
 
 class Steps:
-    """Runs the steps in `folder`; `drops` holds what all of them dropped, in order."""
+    """Runs the steps in `folder`; then `drops` holds what they all dropped, `chains` what was verified."""
 
     def __init__(self, folder: Path, source: Source, sides: dict[str, SplitName], verifier: Verifier) -> None:
         self._folder = folder
@@ -34,14 +34,15 @@ class Steps:
         self._settings = verifier.settings
         self.explored = 0
         self.drops: list[Drop] = []
+        self.chains: list[Proven] = []
 
     def run(self) -> list[Task]:
         """Verified tasks with verified distractors, in the order in which they were explored."""
         explored = self._step("1-explore", Candidate, lambda: (list(self._source.explore()), []))
         self.explored = len(explored)
         verified = self._step("2-verify", Proven, lambda: self._verify(explored))
-        chains = self._step("3-extend", Proven, lambda: self._extend(verified))
-        proposed = self._step("4-distract", Proven, lambda: self._distract(chains))
+        self.chains = self._step("3-extend", Proven, lambda: self._extend(verified))
+        proposed = self._step("4-distract", Proven, lambda: self._distract(self.chains))
         return self._step("5-check-distractors", Task, lambda: self._check(proposed))
 
     def _step(

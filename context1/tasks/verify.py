@@ -109,11 +109,14 @@ class Verifier:
 
     async def _search_equivalents(self, hop: Hop, gold: str) -> list[str]:
         wanted = [stem for stem in content(hop.clue) if stem in self.chunks.stems(gold)]
+        numbers = {stem for stem in wanted if stem[0].isdigit()}
         found = []
         for chunk in await self._rivals(hop):
             share = self.chunks.coverage(wanted, chunk.id)
             if chunk.id == gold or share < self.settings.ambiguous:
                 continue
+            if not numbers <= self.chunks.stems(chunk.id):
+                continue  # The clue names a year or a number that this chunk does not speak of.
             if hop.given and not forms(hop.given).within(surface(chunk)):
                 continue
             if forms(hop.answer).within(surface(chunk)):

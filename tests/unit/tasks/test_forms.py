@@ -31,6 +31,7 @@ SAME = [
     ("Mara Volk", "MARA VOLK's"),
     ("Mara Volk", "Volk, Mara, said"),
     ("Mara Volk", "M. Volk said"),
+    ("Mara Volk", "Mara J. Volk"),
     ("Ångström", "angstrom"),
     ("Tessin Works, Inc.", "the Tessin Works"),
     ("International Business Machines", "IBM said"),

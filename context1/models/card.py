@@ -24,7 +24,7 @@ class Card(BaseModel):
 
 
 def save_model(model: PreTrainedModel, folder: Path, profile_hash: str, tokenizer_id: str) -> None:
-    """Writes the model in Hugging Face's layout (safetensors) and its card. LoRA models save their adapter."""
+    """Writes the model in Hugging Face's layout (safetensors) and its card; LoRA models save the adapter."""
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(str(folder))
     card = Card(profile_hash=profile_hash, tokenizer=tokenizer_id)

@@ -40,8 +40,8 @@ def load_model(
 ) -> PreTrainedModel:
     """`"tiny"` builds a fresh model with the structured initialisation, its vocabulary that of `tokenizer`.
 
-    Anything else is a folder or a Hugging Face name. If `tokenizer` or `profile_hash` are given and the folder's
-    card names others, that is an `InputError` unless `override`.
+    Anything else is a folder or a Hugging Face name. If `tokenizer` or `profile_hash` are given and the
+    folder's card names others, that is an `InputError` unless `override`.
     """
     if str(path) == "tiny":
         if tokenizer is None:

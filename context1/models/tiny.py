@@ -90,7 +90,9 @@ def tiny_gpt_oss(
 
 @torch.no_grad()
 def plain_init(model: PreTrainedModel, seed: int) -> None:
-    """Seeded normal weights: std 1/sqrt(fan in), embeddings 1/sqrt(hidden); writes to the residual stream x0.3."""
+    """Seeded normal weights: std 1/sqrt(fan in), embeddings 1/sqrt(hidden); writes to the residual stream
+    x0.3.
+    """
     generator = torch.Generator().manual_seed(seed)
     for name, parameter in model.named_parameters():
         if parameter.dim() < 2:

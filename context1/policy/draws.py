@@ -17,7 +17,8 @@ def key_order(key: EpisodeKey) -> tuple[int, int, str, int]:
 
 
 class Uniforms:
-    """The uniforms of one episode: number `i` is a function of (seed, step, task, rollout, i) and of nothing else.
+    """The uniforms of one episode: number `i` is a function of (seed, step, task, rollout, i) and of
+    nothing else.
 
     Philox 4x64 (Salmon et al. 2011), its 128-bit key the SHA-256 of the episode's key, its counter the index.
     """
@@ -42,20 +43,22 @@ class Uniforms:
 def draw(logits_BV: Tensor, temperature: float, uniform_B: Tensor) -> tuple[Tensor, Tensor]:
     """Draws a token a row by inverting the cumulative distribution of softmax(logits / temperature).
 
-    Temperature 0 takes the most likely token (the lowest id among equals). Returns tokens [B] (int64) and their
-    log-probabilities [B] (float32) under the distribution drawn from; at temperature 0, under softmax(logits).
+    Temperature 0 takes the most likely token (the lowest id among equals). Returns tokens [B] (int64) and
+    their log-probabilities [B] (float32) under the distribution drawn from; at temperature 0, under
+    softmax(logits).
     """
     scaled = logits_BV.float()
     if temperature not in (0.0, 1.0):
         scaled = scaled / temperature
-    logprobs_BV = torch.log_softmax(scaled, dim=-1)
     if temperature == 0.0:
+        logprobs_BV = torch.log_softmax(scaled, dim=-1)
         token_B1 = logprobs_BV.argmax(dim=-1, keepdim=True)
-    else:
-        cumulative_BV = logprobs_BV.exp().cumsum(dim=-1)
-        total_B1 = cumulative_BV[:, -1:]
-        # A target just below the total can only land on a token of positive probability.
-        below_B1 = torch.nextafter(total_B1, torch.zeros_like(total_B1))
-        target_B1 = torch.minimum(uniform_B[:, None].to(total_B1.dtype) * total_B1, below_B1)
-        token_B1 = torch.searchsorted(cumulative_BV, target_B1, right=True)
-    return token_B1[:, 0], logprobs_BV.gather(1, token_B1)[:, 0]
+        return token_B1[:, 0], logprobs_BV.gather(1, token_B1)[:, 0]
+    chance_BV = torch.softmax(scaled, dim=-1)
+    cumulative_BV = chance_BV.cumsum(dim=-1)
+    total_B1 = cumulative_BV[:, -1:]
+    # A target just below the total can only land on a token of positive probability.
+    below_B1 = torch.nextafter(total_B1, torch.zeros_like(total_B1))
+    target_B1 = torch.minimum(uniform_B[:, None].to(total_B1.dtype) * total_B1, below_B1)
+    token_B1 = torch.searchsorted(cumulative_BV, target_B1, right=True)
+    return token_B1[:, 0], chance_BV.gather(1, token_B1)[:, 0].log()

@@ -12,7 +12,7 @@ KINDS = {"full_attention", "sliding_attention"}
 
 
 class MaskMaker:
-    """Builds what a model's forward takes as `attention_mask` when the caller knows every token's position."""
+    """Builds what a forward takes as `attention_mask` when the caller knows every token's position."""
 
     def __init__(self, config: PreTrainedConfig) -> None:
         types = getattr(config, "layer_types", None)
@@ -29,7 +29,9 @@ class MaskMaker:
         self.kinds = sorted(set(types))
 
     def make(self, position_PN: Tensor, width: int, dtype: torch.dtype) -> Tensor | dict[str, Tensor]:
-        """Masks [P, 1, N, width]: 0 where the token at `position_PN` sees cache position j <= its own, else -inf."""
+        """Masks [P, 1, N, width]: 0 where the token at `position_PN` sees cache position j <= its own, else
+        -inf.
+        """
         past_PNW = position_PN[:, :, None] - torch.arange(width, device=position_PN.device)
         masks = {}
         for kind in self.kinds:

@@ -309,8 +309,8 @@ class SftSettings(Section):
     env_weight: float = Field(0.0, ge=0, le=1)
     """Loss weight of tokens that the environment wrote (results, usage, questions); sampled ones weigh 1."""
     rename: bool = False
-    """Give every row other names and words each time it is used: for a tiny model, which would rather remember
-    its few documents than read them."""
+    """Give every row other names and words each time it is used: for a tiny model, which would rather
+    remember its few documents than read them."""
     warm: dict[str, float] = {}
     """Warm-up rows that come first, in this order: name of the rows file and its share of the steps."""
     keep_trajectory_recall: float = Field(0.5, gt=0)

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from context1.harness.messages import TINY
-from context1.settings import Settings
+from context1.settings import WorldSettings
 from context1.tasks.world import WorldSource, world_documents
 from context1.tasks.world_words import all_words
 from context1.tokens.tokenizer import TINY_PATH
@@ -37,6 +37,10 @@ TURNS = (
     "developer",
     *(text for text in TINY.model_dump().values() if isinstance(text, str)),
 )
+WORLDS = WorldSettings(
+    worlds_train=4, worlds_dev=1, worlds_test=1, documents_per_world=120, tasks_per_world=100, seed=1
+)
+"""Worlds whose text is learnt from, whatever the presets say."""
 
 
 def english() -> Iterator[str]:
@@ -47,10 +51,10 @@ def english() -> Iterator[str]:
             yield word
 
 
-def texts(settings: Settings) -> Iterator[str]:
-    for document in world_documents(settings.world):
+def texts(worlds: WorldSettings) -> Iterator[str]:
+    for document in world_documents(worlds):
         yield document.text
-    for candidate in WorldSource(settings.world).explore():
+    for candidate in WorldSource(worlds).explore():
         yield candidate.question
     for _ in range(2_000):
         yield from TURNS
@@ -60,8 +64,9 @@ def texts(settings: Settings) -> Iterator[str]:
 
 def main(out: Path) -> None:
     common = list(english())
-    words = [*HARMONY, *all_words(), *common[:300], *(word.capitalize() for word in common[:60]), *common[300:]]
-    train_tokenizer(texts(Settings.load("demo")), out, words=words)
+    names = [word.capitalize() for word in common[:60]]
+    words = [*HARMONY, *all_words(), *common[:300], *names, *common[300:]]
+    train_tokenizer(texts(WORLDS), out, words=words)
     print(f"wrote {out}")
 
 

@@ -1,8 +1,8 @@
 """A scripted teacher that knows the gold chunks and is deliberately imperfect.
 
-It plays through the same harness as any policy: it writes a note when a fact's chunk has come up (the quote and
-its id), searches for the next hop, prunes what is not gold, and answers with the noted ids. Its slips (settings
-`teacher.*`) leave room that reinforcement learning can win back.
+It plays through the same harness as any policy: it writes a note when a fact's chunk has come up (the quote
+and its id), searches for the next hop, prunes what is not gold, and answers with the noted ids. Its slips
+(settings `teacher.*`) leave room that reinforcement learning can win back.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class TeacherSession:
         kept += [(c, "Looks alike.") for c in junk if self._rng.random() < self._settings.answer_junk]
         if not kept and view.shown:
             kept = [(view.shown[0], "The first result.")]
-        return list(dict(reversed(kept)).items())[::-1]
+        return list({chunk_id: (chunk_id, reason) for chunk_id, reason in kept}.values())
 
     def _act(
         self, notes: str | None, calls: list[tuple[str, str]], answer: list[tuple[str, str]] | None

@@ -1,8 +1,8 @@
 """The `world` source: small invented worlds in the styles of web pages, filings, patents and mail.
 
-A world is a graph of entities, one document each; a chain of relations through it is a multi-hop task. Names and
-truths are unique over all worlds of a corpus; descriptions (topic, kind, year) too, but topics are few in a world,
-so that every document has look-alikes.
+A world is a graph of entities, one document each; a chain of relations through it is a multi-hop task. Names
+and truths are unique over all worlds of a corpus; descriptions (topic, kind, year) too, but topics are few in
+a world, so that documents have look-alikes.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Uniques:
             lambda: (
                 f"{rng.choice(FIRST_NAMES)} {rng.choice(LAST_NAMES)}"
                 if person
-                else f"{rng.choice(THING_NAMES)} {kind.capitalize()}"
+                else f"{kind.capitalize()} {rng.choice(THING_NAMES)}"
             )
         )
 
@@ -97,7 +97,7 @@ class Uniques:
                 self._used.add(value)
                 return value
         raise ValueError(
-            "the worlds are too large for their names: lower world.documents_per_world or the number of worlds"
+            "too few names for worlds this large: lower world.documents_per_world or the number of worlds"
         )
 
 
@@ -147,7 +147,7 @@ class WorldSource:
                 world = mine[attempt % len(mine)]
                 hops = self._settings.hops[(attempt // len(mine)) % len(self._settings.hops)]
                 chain = _chain(world, hops, rng)
-                key = tuple(noun for noun, _ in chain) + (chain[0][1].title,) if chain else ()
+                key = (*(noun for noun, _ in chain), *(entity.title for _, entity in chain[:1]))
                 if chain and key not in seen:
                     seen.add(key)
                     yield _candidate(world, chain, rng)
@@ -179,7 +179,7 @@ def _world(domain: str, split: SplitName, number: int, settings: WorldSettings, 
 
 
 def _text(entity: Entity, furniture: tuple[str, ...], rng: random.Random) -> str:
-    facts = [f"The {noun} of {entity.title} is {value}." for noun, value in entity.facts]
+    facts = [f"{entity.title} {noun} is {value}." for noun, value in entity.facts]
     rng.shuffle(facts)
     sections = []
     for start in range(0, len(facts), SECTION_FACTS):
@@ -213,7 +213,7 @@ def _candidate(world: World, chain: list[tuple[str, Entity]], rng: random.Random
     answers = [entity.title for _, entity in chain[1:]] + [last.truth]
     hops = []
     for i, (noun, entity) in enumerate(chain):
-        quote = f"{noun} of {entity.title} is {answers[i]}"
+        quote = f"{entity.title} {noun} is {answers[i]}"
         clue = f"the {noun} of the {start.description}" if i == 0 else f"the {noun} of that {nouns[i - 1]}"
         given = "" if i == 0 else entity.title
         clue_quote = start.description if i == 0 else noun

@@ -36,14 +36,18 @@ class Style:
     """Sentences that say nothing: page furniture of the domain."""
 
 
-def _type(kinds: str, relations: dict[str, str], attribute: str, truth: str, person: bool = False) -> EntityType:
+def _type(
+    kinds: str, relations: dict[str, str], attribute: str, truth: str, person: bool = False
+) -> EntityType:
     return EntityType(tuple(kinds.split()), tuple(relations.items()), attribute, truth, person)
 
 
 STYLES: dict[str, Style] = {
     "web": Style(
         {
-            "event": _type("gala fair summit cup festival", {"venue": "building", "sponsor": "company"}, "prize", "name"),
+            "event": _type(
+                "gala fair summit cup festival", {"venue": "building", "sponsor": "company"}, "prize", "name"
+            ),
             "building": _type(
                 "hall tower museum bridge library",
                 {"architect": "person", "owner": "company", "district": "town"},
@@ -74,10 +78,16 @@ STYLES: dict[str, Style] = {
                 "number",
             ),
             "subsidiary": _type(
-                "plant depot refinery warehouse terminal", {"manager": "director", "creditor": "bank"}, "capacity", "number"
+                "plant depot refinery warehouse terminal",
+                {"manager": "director", "creditor": "bank"},
+                "capacity",
+                "number",
             ),
             "auditor": _type(
-                "partnership bureau practice agency firm", {"partner": "director", "custodian": "bank"}, "license", "number"
+                "partnership bureau practice agency firm",
+                {"partner": "director", "custodian": "bank"},
+                "license",
+                "number",
             ),
             "bank": _type("bank trust fund exchange syndicate", {"president": "director"}, "charter", "date"),
             "director": _type(
@@ -118,7 +128,9 @@ STYLES: dict[str, Style] = {
                 "number",
                 person=True,
             ),
-            "court": _type("tribunal board court chamber commission", {"judge": "inventor"}, "docket", "number"),
+            "court": _type(
+                "tribunal board court chamber commission", {"judge": "inventor"}, "docket", "number"
+            ),
         },
         "{topic} {kind} on record in {year}",
         ("Claims 1 to 9 are pending.", "The drawings are not to scale.", "Other embodiments are possible."),
@@ -126,7 +138,10 @@ STYLES: dict[str, Style] = {
     "email": Style(
         {
             "thread": _type(
-                "memo reminder invitation digest report", {"sender": "colleague", "project": "project"}, "ticket", "number"
+                "memo reminder invitation digest report",
+                {"sender": "colleague", "project": "project"},
+                "ticket",
+                "number",
             ),
             "project": _type(
                 "rollout migration launch survey audit",
@@ -147,7 +162,9 @@ STYLES: dict[str, Style] = {
                 "name",
                 person=True,
             ),
-            "room": _type("annex studio office lobby basement", {"warden": "colleague"}, "extension", "number"),
+            "room": _type(
+                "annex studio office lobby basement", {"warden": "colleague"}, "extension", "number"
+            ),
         },
         "{topic} {kind} dated {year}",
         ("Please reply by Monday.", "Sent from my phone.", "See you at lunch."),
@@ -155,9 +172,9 @@ STYLES: dict[str, Style] = {
 }
 
 TOPICS = (
-    "copper silver marble cedar amber velvet granite walnut cotton crystal ivory bamboo bronze coral ebony jade linen "
-    "maple onyx pearl quartz rubber saffron timber tin topaz tobacco vanilla wax wool ginger honey indigo leather lemon "
-    "mint olive pepper plum rye"
+    "copper silver marble cedar amber velvet granite walnut cotton crystal ivory bamboo bronze coral ebony jade "
+    "linen maple onyx pearl quartz rubber saffron timber tin topaz tobacco vanilla wax wool ginger honey indigo "
+    "leather lemon mint olive pepper plum rye"
 ).split()
 
 MONTHS = "January February March April May June July August September October November December".split()
@@ -170,7 +187,10 @@ QUESTIONS = (
 
 
 def _names(onsets: str, vowels: str, codas: str, count: int, seed: int) -> list[str]:
-    words = ["".join(parts).capitalize() for parts in itertools.product(onsets.split(), vowels.split(), codas.split())]
+    words = [
+        "".join(parts).capitalize()
+        for parts in itertools.product(onsets.split(), vowels.split(), codas.split())
+    ]
     return sorted(random.Random(seed).sample(words, count))
 
 

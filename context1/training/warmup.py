@@ -32,7 +32,7 @@ class _Card:
     """(noun, value, index of the card that the value names, or -1)."""
 
     def text(self, rng: random.Random) -> str:
-        facts = [f"The {noun} of {self.subject} is {value}." for noun, value, _ in self.facts]
+        facts = [f"{self.subject} {noun} is {value}." for noun, value, _ in self.facts]
         rng.shuffle(facts)
         return f"[{self.id}] The {self.description} is {self.subject}. {' '.join(facts)}\n"
 
@@ -84,7 +84,7 @@ class _Words:
         if draw < 0.4:
             return f"{rng.choice(FIRST_NAMES)} {rng.choice(LAST_NAMES)}"
         if draw < 0.8:
-            return f"{rng.choice(THING_NAMES)} {rng.choice(self.kinds).capitalize()}"
+            return f"{rng.choice(self.kinds).capitalize()} {rng.choice(THING_NAMES)}"
         return " ".join(word.capitalize() if rng.random() < 0.5 else word for word in rng.sample(self.any, 2))
 
 
@@ -117,7 +117,7 @@ def _cards(words: _Words, count: int, rng: random.Random) -> list[_Card]:
         for _ in range(count)
     ]
     for i, card in enumerate(cards):
-        nouns = list(dict.fromkeys(words.noun(rng) for _ in range(rng.randint(1, 2))))
+        nouns = list(dict.fromkeys(words.noun(rng) for _ in range(rng.randint(1, 3))))
         for noun in nouns:
             other = rng.randrange(count)
             linked = other != i and rng.random() < LINKED
@@ -138,7 +138,7 @@ def _exchange(tokenizer: Tokenizer, cards: list[_Card], rng: random.Random) -> t
     while True:
         noun, value, target = rng.choice(card.facts)
         nouns.append(noun)
-        notes.append((f" {noun} of {card.subject} is {value} [{card.id}]", card.id))
+        notes.append((f" {card.subject} {noun} is {value} [{card.id}]", card.id))
         if target < 0 or len(nouns) == 4:
             break
         queries.append(value)

@@ -33,7 +33,7 @@ def _solve(question: str, documents: list[Document]) -> str:
     text = "\n".join(document.text for document in documents)
     (subject,) = set(re.findall(rf"The {re.escape(start)} is (.+?)\.", text))
     for noun in path.split(", "):
-        (subject,) = set(re.findall(rf"The {noun} of {re.escape(subject)} is (.+?)\.", text))
+        (subject,) = set(re.findall(rf"{re.escape(subject)} {noun} is (.+?)\.", text))
     return subject
 
 
@@ -57,8 +57,8 @@ def test_splits_share_no_world_no_name_and_no_held_out_training(documents, candi
     assert not [d for d in documents if d.domain == "email" and split_of[d.world] == "train"]
     assert len({document.title for document in documents}) == len(documents)
     assert all(split_of[candidate.world] == candidate.split for candidate in candidates)
-    assert {candidate.domain for candidate in candidates if candidate.split == "train"} == {"web", "finance", "legal"}
-    assert {candidate.domain for candidate in candidates if candidate.split == "test"} == set(SETTINGS.domains)
+    domains = {split: {c.domain for c in candidates if c.split == split} for split in ("train", "test")}
+    assert domains == {"train": {"web", "finance", "legal"}, "test": set(SETTINGS.domains)}
 
 
 def test_documents_have_look_alikes_and_hops_vary(candidates):

@@ -10,15 +10,10 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from context1.errors import InputError
 from context1.models.card import check_card
+from context1.models.lora import base_of, load_adapter
 from context1.models.structured import structured_init
-from context1.models.tiny import Shape, tiny_qwen3
-
-
-class ModelShape(Shape, Protocol):
-    """What loading reads of `ModelSettings`."""
-
-    seed: int
-    dtype: str
+from context1.models.tiny import tiny_qwen3
+from context1.settings import ModelSettings
 
 
 class Vocabulary(Protocol):
@@ -32,7 +27,7 @@ class Vocabulary(Protocol):
 
 def load_model(
     path: str | Path,
-    settings: ModelShape,
+    settings: ModelSettings,
     tokenizer: Vocabulary | None = None,
     *,
     profile_hash: str | None = None,
@@ -40,8 +35,9 @@ def load_model(
 ) -> PreTrainedModel:
     """`"tiny"` builds a fresh model with the structured initialisation, its vocabulary that of `tokenizer`.
 
-    Anything else is a folder or a Hugging Face name. If `tokenizer` or `profile_hash` are given and the
-    folder's card names others, that is an `InputError` unless `override`.
+    Anything else is a folder or a Hugging Face name; a folder that holds an adapter brings its base along. If
+    `tokenizer` or `profile_hash` are given and the folder's card names others, that is an `InputError` unless
+    `override`.
     """
     if str(path) == "tiny":
         if tokenizer is None:
@@ -56,9 +52,23 @@ def load_model(
         raise InputError(
             f"model.path: no folder {folder}; give a saved model's folder, a Hugging Face name or `tiny`"
         )
+    base = base_of(folder) if folder.is_dir() else None
+    loaded = _pretrained(base or str(path), settings)
+    if tokenizer is not None and loaded.config.vocab_size < tokenizer.vocab_size:
+        raise InputError(
+            f"model.path: {path} knows {loaded.config.vocab_size} tokens, the tokenizer {tokenizer.id} has "
+            f"{tokenizer.vocab_size}; set profile.tokenizer to the model's own"
+        )
+    if base is not None:
+        # peft wraps the model; it is used as one, and its own class says so to whom it matters.
+        return load_adapter(loaded, folder).eval()  # type: ignore[return-value]
+    return loaded
+
+
+def _pretrained(path: str, settings: ModelSettings) -> PreTrainedModel:
     try:
-        loaded = AutoModelForCausalLM.from_pretrained(str(path), dtype=getattr(torch, settings.dtype))
+        loaded = AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, settings.dtype))
     except (OSError, ValueError) as error:
         raise InputError(f"model.path: cannot load {path}: {error}") from error
-    model_: PreTrainedModel = loaded.eval()
-    return model_
+    model: PreTrainedModel = loaded.eval()
+    return model

@@ -12,8 +12,8 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 def keep_heap() -> bool:
     """Sets glibc's allocator so that tensors of a few megabytes are not mapped and unmapped time and again.
 
-    The page faults of that cost a tiny model's training a fifth of its time. Returns False where the C library
-    has no `mallopt`; nothing changes there.
+    The page faults of that cost a tiny model's training a fifth of its time. Returns False where the C
+    library has no `mallopt`; nothing changes there.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

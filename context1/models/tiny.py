@@ -7,26 +7,18 @@ gpt-oss hard to batch (attention sinks, alternating sliding windows, experts), a
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import torch
 from transformers import GptOssConfig, GptOssForCausalLM, PreTrainedModel, Qwen3Config, Qwen3ForCausalLM
 
+from context1.settings import ModelSettings
+
 ROPE_THETA = 10_000.0
 
 
-class Shape(Protocol):
-    """The sizes of a decoder, as `ModelSettings` names them."""
-
-    hidden: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    ffn: int
-
-
-def tiny_qwen3(shape: Shape, vocab_size: int, seed: int = 0, max_positions: int = 4096) -> Qwen3ForCausalLM:
+def tiny_qwen3(
+    shape: ModelSettings, vocab_size: int, seed: int = 0, max_positions: int = 4096
+) -> Qwen3ForCausalLM:
     """A Qwen3 decoder with tied embeddings in fp32, initialised by `plain_init`."""
     config = Qwen3Config(
         vocab_size=vocab_size,

@@ -172,9 +172,9 @@ STYLES: dict[str, Style] = {
 }
 
 TOPICS = (
-    "copper silver marble cedar amber velvet granite walnut cotton crystal ivory bamboo bronze coral ebony jade "
-    "linen maple onyx pearl quartz rubber saffron timber tin topaz tobacco vanilla wax wool ginger honey indigo "
-    "leather lemon mint olive pepper plum rye"
+    "copper silver marble cedar amber velvet granite walnut cotton crystal ivory bamboo bronze coral ebony "
+    "jade linen maple onyx pearl quartz rubber saffron timber tin topaz tobacco vanilla wax wool ginger "
+    "honey indigo leather lemon mint olive pepper plum rye"
 ).split()
 
 MONTHS = "January February March April May June July August September October November December".split()

@@ -106,12 +106,14 @@ def test_any_value_and_text(value: str, text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["1,", "one and ", "A. ", "a-", "9", "Mara ", "31 March ", "\x00"])
 def test_time_is_linear_in_hostile_texts(piece: str) -> None:
-    def seconds(size: int) -> float:
-        text = piece * (size // len(piece))
+    def once(text: str) -> float:
         started = time.process_time()
         for value in ("31 March 1921", "Mara Volk", "77,123", "nmh-1.0.4"):
             forms(value).places(text)
         return time.process_time() - started
+
+    def seconds(size: int) -> float:
+        return min(once(piece * (size // len(piece))) for _ in range(3))
 
     seconds(1_000)
     assert seconds(80_000) < 20 * seconds(10_000) + 0.1

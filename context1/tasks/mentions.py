@@ -60,20 +60,23 @@ def raw_words(text: str) -> list[Raw]:
 
 
 class ProperWords:
-    """Which words are mostly written with a capital in a corpus; the others start a sentence or a heading."""
+    """Words that are mostly written with a capital in a corpus, also where they do not start a sentence."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._lower: Counter[str] = Counter()
         self._upper: Counter[str] = Counter()
         for text in texts:
-            for word in WORD.findall(text[:MAX_TEXT]):
-                (self._upper if word[0].isupper() else self._lower)[fold(word)] += 1
+            for match in WORD.finditer(text[:MAX_TEXT]):
+                if not match[0][0].isupper():
+                    self._lower[fold(match[0])] += 1
+                elif not _opens_sentence(text, match.start()):
+                    self._upper[fold(match[0])] += 1
 
     def __contains__(self, word: str) -> bool:
         folded = fold(word)
         if folded in STOPWORDS or folded in _CALENDAR or folded in NUMBER_WORDS or len(folded) < 2:
             return False
-        return self._lower[folded] * 9 <= self._upper[folded]
+        return 0 < self._upper[folded] >= 9 * self._lower[folded]
 
 
 def name_key(text: str) -> str:

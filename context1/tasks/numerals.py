@@ -119,6 +119,7 @@ def dates(text: str) -> list[Dated]:
     months = [
         Dated(((int(match["year"]), MONTHS[fold(match["month"])], 0),), match.start(), match.end())
         for match in _MONTH_YEAR.finditer(text)
+        if not any(day.start <= match.start() and match.end() <= day.end for day in found)
     ]
     return found + months
 

@@ -59,5 +59,8 @@ def stem(folded: str) -> str:
 
 
 def content(text: str) -> list[str]:
-    """Stems of the words that carry meaning, in order, each once."""
-    return list(dict.fromkeys(stem(word) for word in folds(text) if word not in STOPWORDS))
+    """Stems of the words that carry meaning, in order, each once; single letters carry none."""
+    said = (
+        word for word in folds(text) if word not in STOPWORDS and not (len(word) == 1 and "a" <= word <= "z")
+    )
+    return list(dict.fromkeys(stem(word) for word in said))

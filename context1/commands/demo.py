@@ -29,10 +29,11 @@ from context1.commands.options import (
     need_stage,
     run_root,
 )
-from context1.commands.plan import STAGES, show_plan
+from context1.commands.plan import STAGES, show_plan, show_summary
 from context1.errors import InputError
 from context1.progress import say
 from context1.settings import Settings
+from context1.stage import read_manifest
 
 Start = Annotated[
     str,
@@ -126,6 +127,7 @@ def run_locally(arguments: dict[str, Any], folder: Path) -> None:
 
     summary = read_summary(folder / "report")
     print_summary(summary, console)
+    show_summary("tasks", read_manifest(folder / "generate").summary)
     _print_seconds(console, view, time.monotonic() - started, memory.peak)
     _print_next(console, folder)
 

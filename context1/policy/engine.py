@@ -56,7 +56,7 @@ class Engine:
 
         More requests than rows are served in consecutive batches.
         """
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.thread_time()
         self._settle()
         answers: dict[int, Completion] = {}
         live = [request for request in requests if request.max_tokens > 0]
@@ -66,6 +66,7 @@ class Engine:
                 answers[id(request)] = completion
         self.counters.batches += 1
         self.counters.batch_seconds += time.perf_counter() - started
+        self.counters.batch_cpu_seconds += time.thread_time() - busy
         return [answers.get(id(request)) or Completion([], [], False) for request in requests]
 
     def _settle(self) -> None:

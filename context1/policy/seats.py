@@ -45,6 +45,8 @@ class Counters:
 
     batches: int = 0
     batch_seconds: float = 0.0
+    batch_cpu_seconds: float = 0.0
+    """CPU time of the thread that samples; equals `batch_seconds` on an idle machine with one thread."""
     prefill_tokens: int = 0
     copied_tokens: int = 0
     """Prompt tokens whose keys and values were copied from a row that had computed them."""

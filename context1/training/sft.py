@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from context1.errors import InputError
 from context1.harness.profile import make_profile
-from context1.models.load import load_model
 from context1.schema import Trajectory
 from context1.search.embedded import EmbeddedBackend
 from context1.settings import SftSettings
@@ -19,7 +18,7 @@ from context1.training.checkpoint import Checkpoints
 from context1.training.cispo import sft_loss
 from context1.training.collect import choose_tasks, teacher_trajectories
 from context1.training.filtering import keep
-from context1.training.finish import finish, first_and_last, read_tasks
+from context1.training.finish import finish, first_and_last, open_model, read_tasks
 from context1.training.phases import Phase, batches, steps_for
 from context1.training.rename import Renamer
 from context1.training.rows import Row, RowRecord, rows_of, with_environment
@@ -32,7 +31,7 @@ BETAS = (0.9, 0.98)
 """AdamW's decay rates in SFT."""
 
 WARM_ROWS = 2_000
-WARM_QUESTIONS = 4
+WARM_QUESTIONS = 2
 """Rows of a pool of made-up look-ups, and questions in each."""
 
 Log = Callable[[int, dict[str, float]], None]
@@ -48,7 +47,7 @@ def work(job: Job) -> None:
     tokenizer = load_tokenizer(settings.profile.tokenizer)
     profile = make_profile(settings.profile, tokenizer)
     path = job.inputs.get("start", settings.model.path)
-    model = load_model(path, settings.model, tokenizer, profile_hash=profile.hash)
+    model = open_model(job, path, tokenizer, profile)
     trainer = Trainer(
         model, settings.train, optimizer=sft.optimizer, lr=sft.lr, lr_matrix=sft.lr_matrix, betas=BETAS
     )

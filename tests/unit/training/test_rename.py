@@ -34,7 +34,7 @@ def _turns(row: Row) -> list[list[int]]:
 
 
 def _answers(row: Row, tokenizer: Tokenizer) -> list[tuple[list[str], list[str]]]:
-    """(ids that following the question's path through the chunks' text gives, ids of the answer) a question."""
+    """(ids on the question's path through the chunks' text, ids of the answer) a question."""
     text = tokenizer.decode(row.ids.tolist())
     chunks = dict(re.findall(r"^\[(\w+)\] (.+)$", text.split("<|start|>")[0], re.MULTILINE))
     found = []

@@ -77,7 +77,10 @@ class _Words:
     def description(self, rng: random.Random) -> str:
         known = rng.random() < 0.5
         topic, kind = (rng.choice(TOPICS), rng.choice(self.kinds)) if known else rng.sample(self.any, 2)
-        return rng.choice(self.frames).format(topic=topic, kind=kind, year=rng.randint(1900, 1989))
+        frame = rng.choice(self.frames)
+        if rng.random() < 0.5:
+            frame = f"{{topic}} {{kind}} {' '.join(rng.sample(self.any, rng.randint(1, 3)))} {{year}}"
+        return frame.format(topic=topic, kind=kind, year=rng.randint(1900, 1989))
 
     def name(self, rng: random.Random) -> str:
         draw = rng.random()

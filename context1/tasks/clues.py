@@ -82,7 +82,7 @@ def make_clue(
         clue = f"{LETTERS[hop - 1]}: {clue}"
     said = [word for word in raw_words(clue) if _says(word)]
     if len(said) < MIN_CONTENT or (not hop and not _findable(said, chunks)):
-        if hop or not said or not _is_title(title):
+        if hop or not said or not _is_title(title, chunks):
             return None
         clue = f"{title}: {clue}"
     if forms(text[slice(*answer)]).within(clue):
@@ -107,9 +107,11 @@ def _is_prose(sentence: str) -> bool:
     return lower >= 4 and lower * 2 >= len(words) and letters >= 0.75 * len(sentence)
 
 
-def _is_title(title: str) -> bool:
+def _is_title(title: str, chunks: ChunkSet) -> bool:
+    """A few plain words, one of which few chunks hold."""
     words = raw_words(title)
-    return 1 <= len(words) <= 8 and all(word.text.isalpha() for word in words) and "_" not in title
+    plain = 1 <= len(words) <= 8 and all(word.text.isalpha() for word in words) and "_" not in title
+    return plain and any(_is_rare(word, chunks) for word in words)
 
 
 def _says(word: Raw) -> bool:
@@ -118,8 +120,11 @@ def _says(word: Raw) -> bool:
 
 def _findable(said: list[Raw], chunks: ChunkSet) -> bool:
     """Two words or more that few chunks hold."""
-    few = max(8, len(chunks) // 100)
-    return sum(chunks.frequency(stem(fold(word.text))) <= few for word in said) >= 2
+    return sum(_is_rare(word, chunks) for word in said) >= 2
+
+
+def _is_rare(word: Raw, chunks: ChunkSet) -> bool:
+    return chunks.frequency(stem(fold(word.text))) <= max(8, len(chunks) // 100)
 
 
 def _window(

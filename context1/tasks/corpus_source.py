@@ -18,13 +18,13 @@ from context1.settings import CorpusTaskSettings
 from context1.tasks.candidate import Candidate, Hop
 from context1.tasks.chunkset import ChunkSet
 from context1.tasks.clues import ask, make_clue
-from context1.tasks.mentions import Mention, ProperWords, mentions, name_key
+from context1.tasks.mentions import Mention, ProperWords, is_one_word, mentions, name_key
 from context1.tasks.split import hash_words, shares
 
 MOST_CHOICES = 4
 """Ways to extend a chain that are offered."""
-COMMON_WORD = 3
-"""A name of one word that more documents hold may mean different things: no bridge."""
+RARE = 3
+"""A year or a name of one word that more documents hold may mean different things: no bridge."""
 
 
 Place = tuple[int, int]
@@ -146,8 +146,9 @@ class CorpusSource:
         if not bridge:
             return True
         documents = {self._chunks[chunk_id].doc_id for chunk_id in holders}
-        one_word = mention.kind == "name" and " " not in mention.key
-        if len(documents) > (COMMON_WORD if one_word else self._settings.bridge_documents):
+        if mention.kind == "number" and len(mention.key.partition(":")[2].rstrip("0").strip("-.")) < 3:
+            return False
+        if len(documents) > (RARE if _weak(mention) else self._settings.bridge_documents):
             return False
         return any(doc_id != chunk.doc_id and self._sides[doc_id] == side for doc_id in documents)
 
@@ -193,13 +194,23 @@ class CorpusSource:
         )
 
     def _drawn(self, items: Sequence[Drawn], label: str) -> list[Drawn]:
-        """The items in an order drawn from the seed and the label."""
-        names = {
-            id(item): item.id if isinstance(item, Chunk) else f"{item.key}/{item.start}" for item in items
-        }
+        """The items in an order drawn from the seed and the label, weak ones last."""
         seed = str(self._settings.seed)
-        return sorted(items, key=lambda item: (hash_words([seed, label, names[id(item)]]), names[id(item)]))
+        return sorted(
+            items, key=lambda item: (_weak(item), hash_words([seed, label, _name(item)]), _name(item))
+        )
 
 
 def _title_key(chunk: Chunk) -> str:
     return name_key(chunk.title.split("(")[0])
+
+
+def _name(item: Chunk | Mention) -> str:
+    return item.id if isinstance(item, Chunk) else f"{item.key}/{item.start}"
+
+
+def _weak(item: Chunk | Mention) -> bool:
+    """A year or a name of one word: used only where a chunk has nothing better."""
+    return isinstance(item, Mention) and (
+        item.kind == "year" or (item.kind == "name" and is_one_word(item.key))
+    )

@@ -28,6 +28,14 @@ _DIGIT = re.compile(r"\d")
 _CALENDAR = frozenset(MONTHS) | frozenset(
     "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur fri sat sun".split()
 )
+_LABELS = frozenset(
+    "annex appendix article chapter clause exhibit figure form item note page paragraph part rule schedule "
+    "section table title volume".split()
+)
+"""`Exhibit E` names a place in a document, not a thing."""
+_ARTICLES = frozenset(("The", "A", "An", "I"))
+_ROMAN = re.compile(r"[ivxlc]+")
+_TAIL = re.compile(r"[-–'’‘`ʿʾ]\w")
 _HONORIFICS = frozenset("mr mrs ms dr sir prof".split())
 
 
@@ -78,6 +86,16 @@ class ProperWords:
             return False
         return 0 < self._upper[folded] >= 9 * self._lower[folded]
 
+    def is_common(self, word: str) -> bool:
+        """True if the word is mostly written without a capital."""
+        return self._lower[fold(word)] > self._upper[fold(word)]
+
+
+def is_one_word(key: str) -> bool:
+    """Whether a name is one word, numerals and initials aside: `Louis II` may be many people."""
+    parts = key.removeprefix("name:").split()
+    return sum(len(part) > 1 and not _ROMAN.fullmatch(part) for part in parts) < 2
+
 
 def name_key(text: str) -> str:
     """Key of a name; a leading article and a Mr or Ms do not count."""
@@ -110,7 +128,7 @@ def mentions(text: str, proper: ProperWords) -> list[Mention]:
     names = [
         Mention("name", name_key(text[start:end]), start, end)
         for start, end in _names(text, proper)
-        if not taken.meets(start, end)
+        if not taken.meets(start, end) and not _cut(text, start, end)
     ]
     return sorted(found + codes + names, key=lambda m: (m.start, -m.end, m.key))[:MAX_MENTIONS]
 
@@ -132,6 +150,16 @@ def _number_kind(written: str, following: str) -> str:
     digits = sum(c.isdigit() for c in written)
     marked = following == "%" or re.search(r"[$€£¥]|illion", written) is not None
     return "number" if digits >= 4 or (marked and digits >= 2) else ""
+
+
+def _cut(text: str, start: int, end: int) -> bool:
+    """Half a name: part of a hyphenated or apostrophised word, cut by the chunk's end, or a label."""
+    if _TAIL.match(text, end) and not re.match(r"['’]s\b", text[end : end + 3]):
+        return True
+    if start >= 2 and text[start - 1] in "-'’‘`ʿʾ" and text[start - 2].isalpha():
+        return True
+    words = raw_words(text[start:end])
+    return fold(words[0].text) in _LABELS or (end == len(text) and len(words) == 1)
 
 
 def _names(text: str, proper: ProperWords) -> Iterator[tuple[int, int]]:
@@ -172,7 +200,7 @@ def _opens_sentence(text: str, start: int) -> bool:
 def _pieces(run: list[Raw], proper: ProperWords, opens: bool) -> Iterator[tuple[int, int]]:
     """The run, and its parts between connecting words."""
     while run and (
-        run[0].text in CONNECTORS or fold(run[0].text) in STOPWORDS or _idle(run[0], proper, opens)
+        run[0].text in CONNECTORS or run[0].text in _ARTICLES or (opens and _idle(run[0], proper))
     ):
         run, opens = run[1:], False
     parts: list[list[Raw]] = [[]]
@@ -186,6 +214,6 @@ def _pieces(run: list[Raw], proper: ProperWords, opens: bool) -> Iterator[tuple[
             yield piece[0].start, piece[-1].end
 
 
-def _idle(word: Raw, proper: ProperWords, opens: bool) -> bool:
+def _idle(word: Raw, proper: ProperWords) -> bool:
     """A common word that opens a sentence before a name: `Although Mara Volk ...`."""
-    return opens and len(word.text) > 1 and word.text not in proper
+    return fold(word.text) in STOPWORDS or (len(word.text) > 1 and proper.is_common(word.text))

@@ -173,7 +173,7 @@ def main() -> int:
 
     mean = sum(lengths) / len(lengths)
     print(
-        f"{given.episodes} episodes, {len(lengths)} turns, contexts of {mean:.0f} tokens (at most {max(lengths)})"
+        f"{given.episodes} episodes, {len(lengths)} turns, contexts of {mean:.0f} tokens (to {max(lengths)})"
     )
     print(f"{'':22}{'tokens':>8}{'CPU s':>8}{'tokens/s':>10}")
     print(f"{'generate, one by one':22}{sum(count for _, count in shown):8}{slow:8.2f}{slow_rate:10.0f}")

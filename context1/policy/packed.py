@@ -1,11 +1,10 @@
-"""A lean forward pass of dense Qwen3-style models on a CPU: the stock layers' numbers with a tenth of their
-calls.
+"""A lean forward pass of dense Qwen3-style models on a CPU, with the numbers of the stock layers.
 
 Sampling one token for 64 small contexts is a few milliseconds of arithmetic; the stock forward adds as much
 again in Python and in copies (every key/value head is repeated for its query heads). Here projections are
-packed, norm weights are folded into the matrices that follow, and attention reads the store in place, in
-buckets of rows whose lengths are alike. The packed copy of the weights is made anew before each batch, so
-it is never stale.
+packed, norm weights are folded into the matrices that follow, and attention reads the store in place, each
+bucket of rows as far as its longest. The packed copy of the weights is made anew before each batch, so it is
+never stale.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel, Qwen3ForCausalLM
 
-from context1.models.fast import LARGEST_BLOCK, causal_block, is_dense_qwen3, normalise, swap_halves
+from context1.models.fast import is_dense_qwen3
+from context1.models.fused import LARGEST_BLOCK, causal_block, normalise, swap_halves
 from context1.models.memory import keep_heap
 from context1.policy.runner import Append
 from context1.policy.store import RowStore

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from context1.models.fast import BLOCK, FusedLayer, FusedNorm, accelerate_cpu
+from context1.models.fast import accelerate_cpu
+from context1.models.fused import FusedNorm
+from context1.models.fused_layer import BLOCK, FusedLayer
 from context1.models.tiny import tiny_gpt_oss, tiny_qwen3
 
 

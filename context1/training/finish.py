@@ -1,4 +1,4 @@
-"""What both stages do at their ends: read tasks, write curves, the model and the summary."""
+"""What both stages do at their ends: open the model, read tasks; write curves, the model, the summary."""
 
 from __future__ import annotations
 
@@ -7,18 +7,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from peft import PeftModel
 from transformers import PreTrainedModel
 
 from context1.errors import InputError
+from context1.harness.profile import HarnessProfile
 from context1.models.card import save_model
+from context1.models.load import load_model
+from context1.models.lora import attach_lora
 from context1.schema import Task
 from context1.stage import atomic_write, read_jsonl
+from context1.tokens.tokenizer import Tokenizer
 from context1.training import distributed
 from context1.training.worker import Job
 
 MODEL = "model"
 METRICS = "metrics.jsonl"
 SUMMARY = ".summary.json"
+
+
+def open_model(job: Job, path: Path | str, tokenizer: Tokenizer, profile: HarnessProfile) -> PreTrainedModel:
+    """The model to train, with fresh adapters if the settings want some and it has none."""
+    settings = job.settings.model
+    model: Any = load_model(path, settings, tokenizer, profile_hash=profile.hash)
+    if settings.lora_rank and not isinstance(model, PeftModel):
+        model = attach_lora(model, settings.lora_rank, seed=settings.seed)
+    opened: PreTrainedModel = model
+    return opened
 
 
 def read_tasks(path: Path) -> list[Task]:

@@ -117,29 +117,29 @@ class _Rank:
 
 
 def _first_failure(ranks: Sequence[_Rank]) -> _Rank | None:
-    """Waits until all have ended well (None) or one has not (that one)."""
+    """Waits until all have ended well (None) or one has not; one that a signal ended comes first."""
     while True:
         codes = [rank.process.poll() for rank in ranks]
-        failures = [rank for rank, code in zip(ranks, codes, strict=True) if code not in (None, 0)]
-        if failures:
+        if any(code not in (None, 0) for code in codes):
             time.sleep(0.5)  # a rank that lost its partner fails a moment after the one that caused it
-            return failures[0]
+            failed = [rank for rank in ranks if rank.process.poll() not in (None, 0)]
+            return min(failed, key=lambda rank: rank.process.returncode)
         if all(code == 0 for code in codes):
             return None
         time.sleep(0.05)
 
 
 def _cause(ranks: Sequence[_Rank], failed: _Rank, folder: Path) -> Exception:
-    """The first error that a rank reported; without any, how the failed rank ended."""
+    """A rank that a signal ended could not report; otherwise the first report; without any, the status."""
+    code = failed.process.returncode
     reports = [rank for rank in ranks if _report_of(rank, folder).exists()]
-    if reports:
+    if reports and code > 0:
         first = min(reports, key=lambda rank: _report_of(rank, folder).stat().st_mtime_ns)
         report = json.loads(_report_of(first, folder).read_text())
         if report["kind"] == "input":
             return InputError(report["message"])
         lines = "\n".join(first.tail)
         return WorkerFailed(f"rank {first.rank} of {len(ranks)}: {report['message']}\n{lines}")
-    code = failed.process.returncode
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
     hint = " (out of memory?)" if code == -signal.SIGKILL else ""
     lines = "\n".join(failed.tail)

@@ -8,12 +8,16 @@ which a CPU without bfloat16 units runs twenty times slower; ours keeps the weig
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.optim import AdamW, Optimizer
+
+from context1.training import distributed
+from context1.training.batching import deal
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 ROUNDS = 5
@@ -51,17 +55,33 @@ class MuonAdamW(Optimizer):
         return None
 
     def _muon_step(self, group: dict[str, Any]) -> None:
-        for matrix in group["params"]:
-            if matrix.grad is None:
-                continue
+        matrices = [matrix for matrix in group["params"] if matrix.grad is not None]
+        directions = []
+        for matrix in matrices:
             state = self.state[matrix]
             if "momentum_buffer" not in state:
                 state["momentum_buffer"] = torch.zeros_like(matrix)
-            buffer = state["momentum_buffer"]
-            buffer.lerp_(matrix.grad, 1 - group["momentum"])
-            update = orthogonalised(matrix.grad.lerp(buffer, group["momentum"]))
+            buffer = state["momentum_buffer"].lerp_(matrix.grad, 1 - group["momentum"])
+            directions.append(matrix.grad.lerp(buffer, group["momentum"]))
+        for matrix, update in zip(matrices, _orthogonalised_together(directions), strict=True):
             matrix.mul_(1 - group["lr"] * group["weight_decay"])
             matrix.add_(update, alpha=-group["lr"] * 0.2 * math.sqrt(max(matrix.shape)))
+
+
+def _orthogonalised_together(matrices: Sequence[Tensor]) -> list[Tensor]:
+    """Each rank does its share, balanced by work, and a sum over ranks that filled zeros gives all to all."""
+    world = distributed.world()
+    if world == 1 or not matrices:
+        return [orthogonalised(matrix) for matrix in matrices]
+    work = [matrix.numel() * min(matrix.shape) for matrix in matrices]
+    mine = set(deal(work, world)[distributed.rank()])
+    sizes = [matrix.numel() for matrix in matrices]
+    flat = matrices[0].new_zeros(sum(sizes))
+    parts = [part.view(matrix.shape) for part, matrix in zip(flat.split(sizes), matrices, strict=True)]
+    for index in mine:
+        parts[index].copy_(orthogonalised(matrices[index]))
+    dist.all_reduce(flat)
+    return parts
 
 
 def orthogonalised(matrix_RC: Tensor) -> Tensor:

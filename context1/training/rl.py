@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from context1.harness.profile import make_profile
-from context1.models.load import load_model
 from context1.progress import Advance
 from context1.rewards.reward import beta_at
 from context1.schema import Task
@@ -22,7 +21,7 @@ from context1.training.batching import deal
 from context1.training.checkpoint import Checkpoints
 from context1.training.cispo import cispo_loss
 from context1.training.curriculum import task_plan
-from context1.training.finish import finish, first_and_last, read_tasks, write_metrics
+from context1.training.finish import finish, first_and_last, open_model, read_tasks, write_metrics
 from context1.training.rl_metrics import rollout_metrics, times, update_metrics
 from context1.training.rows import Row
 from context1.training.scoring import Scored, score
@@ -39,7 +38,7 @@ def work(job: Job) -> None:
     settings, rl = job.settings, job.settings.rl
     tokenizer = load_tokenizer(settings.profile.tokenizer)
     profile = make_profile(settings.profile, tokenizer)
-    model = load_model(job.inputs["start"], settings.model, tokenizer, profile_hash=profile.hash)
+    model = open_model(job, job.inputs["start"], tokenizer, profile)
     trainer = Trainer(model, settings.train, optimizer=rl.optimizer, lr=rl.lr, lr_matrix=rl.lr_matrix)
     checkpoints = Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep)
     player = Player(

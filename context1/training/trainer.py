@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from context1.errors import InputError
 from context1.models.fast import accelerate_cpu
 from context1.settings import TrainSettings
 from context1.training import distributed
@@ -38,11 +39,18 @@ class Trainer:
         lr_matrix: float = 0.0,
         betas: tuple[float, float] = (0.9, 0.95),
     ) -> None:
-        """Starts the engine (and a process group of one, if there is none). Rank 0's weights win."""
+        """Starts the engine (and a process group of one, if there is none). Rank 0's weights win.
+
+        Raises `InputError` for settings that do not go together.
+        """
+        if settings.zero_stage == 3:
+            raise InputError("train.zero_stage: 3 leaves no rank a model to roll out with or to save; use 2")
+        if optimizer == "muon" and settings.zero_stage > 0:
+            raise InputError("train.zero_stage: Muon needs whole matrices, set 0 (or the optimizer to adamw)")
         self.settings = settings
         self.device = distributed.start(settings.device)
         self.model = model.to(self.device)
-        if self.device.type == "cpu" and settings.zero_stage < 3 and isinstance(model, PreTrainedModel):
+        if self.device.type == "cpu" and isinstance(model, PreTrainedModel):
             accelerate_cpu(model)
         policy = PolicyModel(self.model)
         if settings.gradient_checkpointing:
@@ -63,21 +71,24 @@ class Trainer:
         )
 
     def _config(self) -> dict[str, Any]:
-        half = next(self.model.parameters()).dtype == torch.bfloat16
         return {
             "train_micro_batch_size_per_gpu": 1,
             "gradient_accumulation_steps": 1,
             "zero_optimization": {"stage": self.settings.zero_stage},
             "zero_allow_untested_optimizer": True,
-            "bf16": {"enabled": half},
-            # stage 0 clips here, where the norm can be read
-            "gradient_clipping": self.settings.grad_clip if self._sharded else 0.0,
+            "bf16": {"enabled": self._half},
+            "gradient_clipping": self.settings.grad_clip if self._engine_clips else 0.0,
             "steps_per_print": 1 << 62,
         }
 
     @property
-    def _sharded(self) -> bool:
-        return self.settings.zero_stage > 0
+    def _half(self) -> bool:
+        return next(self.model.parameters()).dtype == torch.bfloat16
+
+    @property
+    def _engine_clips(self) -> bool:
+        """True where the engine keeps the gradients to itself; elsewhere we clip, and can read the norm."""
+        return self.settings.zero_stage > 0 or self._half
 
     def update(
         self, rows: Sequence[Row], loss: Loss, *, rate: float = 1.0, temperature: float = 1.0
@@ -111,7 +122,7 @@ class Trainer:
         return {**_reduced(stats, total), "grad_norm": norm, "trained_tokens": total, "row_tokens": tokens}
 
     def _step(self) -> float:
-        if self._sharded:
+        if self._engine_clips:
             self.engine.step()
             return float(self.engine.get_global_grad_norm() or 0.0)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.grad_clip)

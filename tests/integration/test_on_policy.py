@@ -14,7 +14,7 @@ import torch
 from context1.harness.profile import make_profile
 from context1.harness.rollouts import Job, run_rollouts
 from context1.models.fast import accelerate_cpu
-from context1.models.load import load_model
+from context1.models.tiny import tiny_qwen3
 from context1.policy.local import LocalPolicy
 from context1.policy.policy import Action, EpisodeKey, PolicySession, View
 from context1.schema import Chunk, Sample, Task
@@ -103,9 +103,9 @@ class HalfSession:
 def test_sampler_and_trainer_agree(temperature: float) -> None:
     tokenizer = load_tokenizer("tiny")
     settings = ModelSettings(
-        path="tiny", hidden=32, layers=2, heads=2, kv_heads=1, head_dim=16, ffn=32, dtype="float32"
+        path="tiny", hidden=64, layers=2, heads=2, kv_heads=1, head_dim=32, ffn=64, dtype="float32"
     )
-    model = load_model("tiny", settings, tokenizer)
+    model = tiny_qwen3(settings, tokenizer.vocab_size)
     tiny = Settings.load(profile="demo").profile
     profile = make_profile(tiny.model_copy(update={"budget": BUDGET}), tokenizer)
     policy = HalfScripted(LocalPolicy(model, tokenizer, temperature, batch=EPISODES // 4), tokenizer)

@@ -1,24 +1,26 @@
-"""Run as each rank by test_trainer.py: `ranks_script.py OUT ZERO_STAGE`; rank 0 writes what it computed."""
+"""Run as each rank by test_trainer.py: `ranks_script.py OUT`; rank 0 writes what it computed."""
 
 import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from context1.models.lora import attach_lora
 from context1.settings import TrainSettings
 from context1.training import distributed
 from context1.training.checkpoint import Checkpoints
 from context1.training.cispo import cispo_loss
+from context1.training.optimizer import build_optimizer
 from context1.training.rows import Row
 from context1.training.trainer import Trainer
 
 
-def build(zero_stage: int) -> Trainer:
-    torch.manual_seed(distributed.rank())  # different weights on purpose: rank 0's must win
+def network() -> Qwen3ForCausalLM:
     config = Qwen3Config(
         vocab_size=61,
         hidden_size=32,
@@ -30,8 +32,13 @@ def build(zero_stage: int) -> Trainer:
         tie_word_embeddings=True,
         initializer_range=0.2,
     )
+    return Qwen3ForCausalLM(config)
+
+
+def build(zero_stage: int) -> Trainer:
+    torch.manual_seed(distributed.rank())  # different weights on purpose: rank 0's must win
     train = TrainSettings(zero_stage=zero_stage, device="cpu", micro_tokens=64, grad_clip=1e9)
-    return Trainer(Qwen3ForCausalLM(config), train, optimizer="adamw", lr=1e-2)
+    return Trainer(network(), train, optimizer="adamw", lr=1e-2)
 
 
 def rows(count: int, seed: int) -> list[Row]:
@@ -63,15 +70,51 @@ def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
     return {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
 
 
-def main(out: Path, zero_stage: int) -> None:
-    distributed.start("cpu")
+def muon_updates() -> list[list[torch.Tensor]]:
+    """The same Muon step twice: shared out among the ranks, and by each rank alone."""
+    results = []
+    for world in (distributed.world, lambda: 1):
+        torch.manual_seed(0)
+        shapes = ((6, 4), (4, 6), (5, 5), (9, 3), (2, 2))
+        module = torch.nn.ParameterList([torch.randn(shape) for shape in shapes])
+        optimizer = build_optimizer(module, kind="muon", lr=1e-2, lr_matrix=1e-2)
+        with patch.object(distributed, "world", world):
+            for _ in range(3):
+                for parameter in module:
+                    parameter.grad = torch.randn(parameter.shape)
+                optimizer.step()
+        results.append([parameter.detach() for parameter in module])
+    return results
+
+
+def adapters(folder: Path) -> dict[str, Any]:
+    """Two LoRA updates of a bfloat16 model at ZeRO stage 2, with layers recomputed, over a checkpoint."""
+    settings = TrainSettings(zero_stage=2, device="cpu", micro_tokens=64, gradient_checkpointing=True)
+
+    def trainer() -> Trainer:
+        torch.manual_seed(0)
+        return Trainer(attach_lora(network().bfloat16(), 4), settings, lr=1e-2)
+
+    first, second = trainer(), trainer()
+    before = weights(first)
+    metrics = [first.update(rows(5, 0), cispo_loss)]
+    Checkpoints(folder).save(first, 1, {})
+    metrics.append(first.update(rows(5, 1), cispo_loss))
+    Checkpoints(folder).load(second)
+    second.update(rows(5, 1), cispo_loss)
+    return {"metrics": metrics, "before": before, "after": weights(first), "resumed": weights(second)}
+
+
+def run(zero_stage: int, folder: Path) -> dict[str, Any]:
+    """Gradients, some updates, and the last two of them again from a checkpoint."""
     trainer = build(zero_stage)
     found: dict[str, Any] = {}
     if zero_stage == 0:
         found["many"] = gradients(trainer, rows(11, 0))
         found["one"] = gradients(trainer, rows(1, 1))
+        found["muon"] = muon_updates()
     loss = partial(cispo_loss, w_max=2.0)
-    checkpoints = Checkpoints(out.parent / f"{out.stem}-checkpoints", keep=1)
+    checkpoints = Checkpoints(folder, keep=1)
     found["metrics"] = [trainer.update(rows(7, step), loss) for step in range(2)]
     checkpoints.save(trainer, 1, {"note": "older"})
     checkpoints.save(trainer, 2, {"note": "kept"})
@@ -84,7 +127,16 @@ def main(out: Path, zero_stage: int) -> None:
     for step in range(2, 4):
         again.update(rows(1, step), loss)
     found["resumed"] = weights(again)
-    found["folders"] = sorted(path.name for path in checkpoints.folder.iterdir())
+    found["folders"] = sorted(path.name for path in folder.iterdir())
+    return found
+
+
+def main(out: Path) -> None:
+    distributed.start("cpu")
+    stages = (0, 2) if distributed.world() > 1 else (0,)
+    found = {stage: run(stage, out.with_name(f"{out.stem}-{stage}")) for stage in stages}
+    if distributed.world() == 1:
+        found[2] = {"lora": adapters(out.with_name("lora"))}
     if distributed.rank() == 0:
         torch.save(found, out)
     distributed.barrier()
@@ -92,4 +144,4 @@ def main(out: Path, zero_stage: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]))

@@ -83,3 +83,17 @@ sys.exit(1)
 """
     with pytest.raises(WorkerFailed, match="rank 1 of 2: TooManyLost: 9 of 80"):
         launch(script(tmp_path, body), 2)
+
+
+def test_a_killed_rank_outranks_the_report_of_its_partner(tmp_path: Path) -> None:
+    body = """
+import json
+if rank == 1:
+    os.kill(os.getpid(), 9)
+time.sleep(0.2)
+report = {"kind": "failure", "message": "reset by peer"}
+open(os.environ["CONTEXT1_ERROR_FILE"], "w").write(json.dumps(report))
+sys.exit(1)
+"""
+    with pytest.raises(WorkerFailed, match="rank 1 of 2 was killed by SIGKILL"):
+        launch(script(tmp_path, body), 2)

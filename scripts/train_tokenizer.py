@@ -21,16 +21,18 @@ from context1.tokens.train import train_tokenizer
 HARMONY = (
     "assistant user system developer analysis commentary final to json functions search_corpus prune_chunks "
     "grep_corpus read_document query pattern doc_id chunk_ids Document Justification id Token usage "
-    "search prune answer only or shown already refused none pruned unknown error malformed nothing new"
+    "search prune answer only or shown already refused none pruned unknown error malformed nothing new about"
 ).split()
 TURNS = (
-    'commentary to=functions.search_corpus json{"query":" a"}',
+    'commentary to=functions.search_corpus json{"query":"about a"}',
     'commentary to=functions.prune_chunks json{"chunk_ids":["ba48du","ke02mo","fi31ga"]}',
     'commentary to=functions.grep_corpus json{"pattern":"a"}',
     'commentary to=functions.read_document json{"doc_id":"ba48du"}',
     "functions.search_corpus to=assistant commentary",
     "final<Document id=ba48du></Document><Document id=ke02mo></Document>",
-    "analysis a [ba48du]; a [ke02mo]",
+    "analysis about a [ba48du]; about a [ke02mo]",
+    "about",
+    "nothing new",
     "[Token usage: 14,203/32,768]",
     "[Token usage: 203/640]",
     "user",

@@ -16,7 +16,7 @@ from context1.settings import TeacherSettings
 from context1.tokens.harmony import render_turn
 from context1.tokens.tokenizer import Tokenizer
 
-NOTHING = " nothing new"
+NOTHING = "nothing new"
 
 
 class TeacherPolicy:
@@ -77,7 +77,7 @@ class TeacherSession:
         if view.zone == "hard":
             stop = not calls
         elif not stop:
-            calls += [("search_corpus", _json({"query": f" {query}"})) for query in self._queries(facts)]
+            calls += [("search_corpus", _json({"query": f"about {query}"})) for query in self._queries(facts)]
             self._tries += 1
         if stop:
             return self._act(notes, [], self._answer(view, junk))
@@ -94,9 +94,10 @@ class TeacherSession:
             self._noted.append((fact, found))
             self._tries = 0
             words = fact.quote.text.split()[: self._settings.note_words]
-            new.append(f" {' '.join(words)} [{found}]")
+            echo = "" if fact.given else f"{fact.clue_quote.text} is "
+            new.append(f"about {echo}{' '.join(words)} [{found}]")
         if new:
-            return ";".join(new)
+            return "; ".join(new)
         return None if view.turn == 0 else NOTHING
 
     def _choose_prunes(self, view: View, junk: list[str]) -> list[str]:

@@ -141,7 +141,10 @@ def _exchange(tokenizer: Tokenizer, cards: list[_Card], rng: random.Random) -> t
     while True:
         noun, value, target = rng.choice(card.facts)
         nouns.append(noun)
-        notes.append((f" {card.subject} {noun} is {value} [{card.id}]", card.id))
+        echo = (
+            f" {start.description} is {card.subject}" if card is start and not notes else f" {card.subject}"
+        )
+        notes.append((f"about{echo} {noun} is {value} [{card.id}]", card.id))
         if target < 0 or len(nouns) == 4:
             break
         queries.append(value)
@@ -149,7 +152,7 @@ def _exchange(tokenizer: Tokenizer, cards: list[_Card], rng: random.Random) -> t
     question = rng.choice(QUESTIONS).format(start=start.description, path=", ".join(nouns), last=nouns[-1])
     turns = []
     for i, query in enumerate(queries):
-        call = ("search_corpus", json.dumps({"query": f" {query}"}, separators=(",", ":")))
+        call = ("search_corpus", json.dumps({"query": f"about {query}"}, separators=(",", ":")))
         turns.append(render_turn(tokenizer, notes[i - 1][0] if i else None, [call], None))
     answer = "".join(
         f"<Document id={chunk_id}></Document>" for chunk_id in dict.fromkeys(i for _, i in notes)

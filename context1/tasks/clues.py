@@ -110,7 +110,7 @@ def _is_prose(sentence: str) -> bool:
 def _is_title(title: str, chunks: ChunkSet) -> bool:
     """A few plain words, one of which few chunks hold."""
     words = raw_words(title)
-    plain = 1 <= len(words) <= 8 and all(word.text.isalpha() for word in words) and "_" not in title
+    plain = 1 <= len(words) <= 6 and all(word.text.isalpha() for word in words) and "_" not in title
     return plain and any(_is_rare(word, chunks) for word in words)
 
 

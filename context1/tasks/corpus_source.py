@@ -170,7 +170,7 @@ class CorpusSource:
         self, chunk: Chunk, mention: Mention, given: str, places: list[Place], number: int, aim: int
     ) -> Hop | None:
         most = self._settings.clue_words
-        words = max(4, (most, most - 2, most * 2 // 3, most // 2)[aim - 1])
+        words = max(4, (most, most - 4, most // 2, most * 3 // 7)[aim - 1])
         place = (mention.start, mention.end)
         clue = make_clue(chunk.text, self._chunks, place, places, number, words, chunk.title)
         if not clue:

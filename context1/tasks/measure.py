@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from context1.schema import Chunk, SplitName, Task
 from context1.search.backend import SearchBackend
 from context1.settings import VerifySettings
-from context1.tasks.candidate import Candidate
+from context1.tasks.candidate import Candidate, Drop
 from context1.tasks.chunkset import ChunkSet
 from context1.tasks.distract import check_distractors
 from context1.tasks.planted import FAULTS, answering_distractor, benign, equivalent_chunk, rival_chunk
@@ -95,33 +95,39 @@ class _Measurement:
 
     async def _equivalents(self, passed: list[tuple[Candidate, Task]]) -> None:
         """A second chunk with the last fact: it must become an equivalent, or the task be dropped."""
-        planted: dict[str, Chunk] = {}
-        by_id = {chunk.id: chunk for chunk in self._chunks}
-        for candidate, task in passed:
-            gold = by_id[task.facts[-1].chunk_ids[0]]
-            chunk = equivalent_chunk(candidate.hops[-1], gold, self._draws(candidate, "equivalent"))
-            planted.setdefault(chunk.id, chunk)
-        verifier = self._verifier(list(planted.values()))
-        for candidate, task in passed:
-            outcome = await verifier.check(candidate)
-            missed = isinstance(outcome, Task) and f"same-{task.facts[-1].chunk_ids[0]}" not in outcome.gold
+
+        def plant(candidate: Candidate, gold: Chunk) -> Chunk:
+            return equivalent_chunk(candidate.hops[-1], gold, self._draws(candidate, "equivalent"))
+
+        async for candidate, outcome, planted in self._planted(passed, plant):
+            missed = isinstance(outcome, Task) and planted.id not in outcome.gold
             self._count(candidate, "missing_equivalent", wrong=missed)
 
     async def _rivals(self, passed: list[tuple[Candidate, Task]]) -> None:
         """A chunk that fits the last clue as well and gives another answer: the task must be dropped."""
-        by_id = {chunk.id: chunk for chunk in self._chunks}
         candidates = [candidate for candidate, _ in passed]
-        planted: dict[str, Chunk] = {}
+        alone = [(candidate, task) for candidate, task in passed if len(task.facts[-1].chunk_ids) == 1]
+
+        def plant(candidate: Candidate, gold: Chunk) -> Chunk | None:
+            return rival_chunk(candidate.hops[-1], gold, candidates, self._draws(candidate, "rival"))
+
+        async for candidate, outcome, _ in self._planted(alone, plant):
+            self._count(candidate, "rival_answer", wrong=isinstance(outcome, Task))
+
+    async def _planted(
+        self, passed: list[tuple[Candidate, Task]], plant: Callable[[Candidate, Chunk], Chunk | None]
+    ) -> AsyncIterator[tuple[Candidate, Task | Drop, Chunk]]:
+        """Outcomes with one planted chunk a gold chunk, for the candidates that it was planted for."""
+        golds = {chunk.id: chunk for chunk in self._chunks}
+        planted: dict[str, tuple[Candidate, Chunk]] = {}
         for candidate, task in passed:
-            gold = by_id[task.facts[-1].chunk_ids[0]]
-            rival = rival_chunk(candidate.hops[-1], gold, candidates, self._draws(candidate, "rival"))
-            if rival and len(task.facts[-1].chunk_ids) == 1:
-                planted.setdefault(rival.id, rival)
-        verifier = self._verifier(list(planted.values()))
-        for candidate, task in passed:
-            if f"rival-{task.facts[-1].chunk_ids[0]}" in planted:
-                outcome = await verifier.check(candidate)
-                self._count(candidate, "rival_answer", wrong=isinstance(outcome, Task))
+            gold = golds[task.facts[-1].chunk_ids[0]]
+            chunk = None if gold.id in planted else plant(candidate, gold)
+            if chunk:
+                planted[gold.id] = candidate, chunk
+        verifier = self._verifier([chunk for _, chunk in planted.values()])
+        for candidate, chunk in planted.values():
+            yield candidate, await verifier.check(candidate), chunk
 
     def _distractors(self, passed: list[tuple[Candidate, Task]]) -> None:
         """A look-alike that holds the truth in another form, or a gold chunk, offered as a distractor."""

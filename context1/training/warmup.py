@@ -136,7 +136,9 @@ def _cards(words: _Words, count: int, rng: random.Random) -> list[_Card]:
 def _exchange(tokenizer: Tokenizer, cards: list[_Card], rng: random.Random) -> tuple[str, list[list[int]]]:
     """A question over the cards, and its turns: a query, then a note and a query a hop, and the answer."""
     start = rng.choice(cards)
-    card, nouns, notes = start, [], []
+    card = start
+    nouns: list[str] = []
+    notes: list[tuple[str, str]] = []
     queries = [start.description]
     while True:
         noun, value, target = rng.choice(card.facts)

@@ -12,13 +12,15 @@ import Stemmer
 WORD = re.compile(r"[^\W_]+")
 
 STOPWORDS = frozenset(
-    """a about above after again against all also am an and any are as at be because been before
-    being below between both but by can could did do does doing down during each either few for
-    from further had has have having he her here hers him his how i if in into is it its itself
-    just may me might more most must my no nor not of off on once only or other our out over own
-    per same shall she should so some such than that the their them then there these they this
-    those through to too under until up upon us very was we were what when where which while who
-    whom whose why will with within without would you your s t re d ll m ve""".split()
+    """a about above accordingly additionally after again against all also although am an and any
+    are as at be because been before being below between both but by can could d did do does doing
+    down during each either few for from further furthermore had has have having he hence her here
+    hers him his how however i if in initially into is it its itself just ll m may me might more
+    moreover most must my nevertheless no nor not notwithstanding of off on once only or other our
+    out over own per re s same shall she should similarly so some such t than that the their them
+    then there therefore these they this those through thus to too under until up upon us ve very
+    was we were what when where whereas which while who whom whose why will with within without
+    would you your""".split()
 )
 
 _stemmer = Stemmer.Stemmer("english")

@@ -55,7 +55,7 @@ def source(chunks: list[Chunk], **changes: object) -> tuple[ChunkSet, CorpusSour
 
 def test_chains_grow_over_shared_names_and_verify() -> None:
     chunks = town_corpus()
-    known, corpus = source(chunks)
+    known, corpus = source(chunks, clue_words=20)
     verifier = Verifier(known, SmallBackend(chunks), VerifySettings())
     lengths = []
     for candidate in corpus.explore():

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 import re2
 from dateutil import parser as dateutil_parser
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context1.tasks.forms import forms, same
@@ -74,6 +74,7 @@ def test_the_pattern_proposes_the_form(value: str, text: str) -> None:
     assert re2.search(forms(value).pattern(), text)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**15 - 1))
 def test_spelled_numbers_are_read_back(number: int) -> None:
     spelled = spell(number)
@@ -81,12 +82,14 @@ def test_spelled_numbers_are_read_back(number: int) -> None:
     assert same(str(number), spelled)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**12), st.sampled_from(["{:,}", "{}", "${:,}", "{:,}.00"]))
 def test_digits_are_read_as_python_reads_them(number: int, style: str) -> None:
     hits = numerals(f"it cost {style.format(number)}, they say")
     assert [hit.values[0] for hit in hits if hit.start == 8] == [Decimal(number)]
 
 
+@settings(deadline=None)
 @given(
     st.dates(dt.date(1000, 1, 1), dt.date(2999, 12, 31)),
     st.sampled_from(["%d %B %Y", "%B %d, %Y", "%b %d %Y", "%Y-%m-%d"]),
@@ -97,6 +100,7 @@ def test_dates_are_read_as_dateutil_reads_them(day: dt.date, style: str) -> None
     assert (expected.year, expected.month, expected.day) in dates(f"on {written}.")[0].values
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80), st.text(max_size=200))
 def test_any_value_and_text(value: str, text: str) -> None:
     for start, end in forms(value).places(text):

@@ -69,7 +69,7 @@ MAX_WORDS = 40
 """Words of a number that are read; none below 10^15 has more."""
 _DIGITS = re.compile(
     r"(?<![\w.,])(?P<sign>[-−–](?=[$€£¥]?\d))?[$€£¥]?(?P<digits>\d{1,18}(?:[.,]\d{1,18}){0,8})"
-    r"(?:[ -]?(?P<scale>hundred|thousand|million|billion|trillion|mn|mm|bn|tn|k|m|b)(?!\w)"
+    r"(?:[ -]{0,2}(?P<scale>hundred|thousand|million|billion|trillion|mn|mm|bn|tn|k|m|b)(?!\w)"
     r"|(?:st|nd|rd|th)(?!\w)|(?!\w))",
     re.IGNORECASE,
 )
@@ -83,7 +83,7 @@ _DATES = (
     re.compile(r"(?<![\d./-])(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?![\d/-])"),
     re.compile(r"(?<![\d./-])(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4}|\d{2})(?![\d/-])"),
 )
-_MONTH_YEAR = re.compile(rf"\b{_MONTH},? {{1,2}}(?P<year>\d{{4}})\b", re.I)
+_MONTH_YEAR = re.compile(rf"\b{_MONTH},?[ -]{{1,2}}(?P<year>\d{{4}})\b", re.I)
 
 
 class Numeral(NamedTuple):

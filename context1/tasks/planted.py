@@ -21,14 +21,13 @@ Fault = Callable[[Candidate, list[Candidate], ChunkSet, random.Random], Candidat
 
 
 def foreign_quote(
-    candidate: Candidate, others: list[Candidate], _: ChunkSet, rng: random.Random
+    candidate: Candidate, others: list[Candidate], chunks: ChunkSet, rng: random.Random
 ) -> Candidate | None:
-    """A quote of another document."""
+    """A quote of another document that this one does not hold too."""
     hop = rng.choice(rng.choice(others).hops)
     number = rng.randrange(len(candidate.hops))
-    return (
-        _with_hop(candidate, number, quote=hop.quote) if hop.doc_id != candidate.hops[number].doc_id else None
-    )
+    texts = [chunk.text for chunk in chunks.of_document(candidate.hops[number].doc_id)]
+    return None if any(hop.quote in text for text in texts) else _with_hop(candidate, number, quote=hop.quote)
 
 
 def invented_answer(

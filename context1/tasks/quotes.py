@@ -26,7 +26,7 @@ HARD = (
 )
 """Words whose change would change the meaning."""
 
-_TOKEN = re.compile(r"[-−](?=\d)\d[\d.,]*(?<=\d)|\d[\d.,]*(?<=\d)%?|[^\W\d_]+")
+_TOKEN = re.compile(r"(?:(?<!\w)[-−])?\d[\d.,]*(?<=\d)%?(?!\w)|[^\W_]+")
 
 
 class _Token(NamedTuple):
@@ -78,6 +78,8 @@ def _near(quote: str, text: str) -> Quote | None:
     if not span:
         return None
     start, end = given[span[0]].start, given[span[1] - 1].end
+    if not (_edge(text, start) and _edge(text, end)):
+        return None
     return Quote(text=text[start:end], start=start, end=end)
 
 
@@ -85,8 +87,8 @@ def _tokens(text: str) -> list[_Token]:
     found = []
     for match in _TOKEN.finditer(text):
         word = match[0]
-        number = word[-1].isdigit() or word[-1] == "%"
-        folded = word.replace(",", "").replace("−", "-") if number else fold(word)
+        number = word[0] in "-−" or word[0].isdigit()
+        folded = fold(word.replace(",", "").replace("−", "-"))
         hard = number or folded in HARD or word[0].isupper() or not word.isascii()
         found.append(_Token(folded, match.start(), match.end(), hard))
     return found

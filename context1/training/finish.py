@@ -19,7 +19,7 @@ from context1.schema import Task
 from context1.stage import atomic_write, read_jsonl
 from context1.tokens.tokenizer import Tokenizer
 from context1.training import distributed
-from context1.training.worker import Job
+from context1.training.job import Job
 
 MODEL = "model"
 METRICS = "metrics.jsonl"

@@ -22,12 +22,12 @@ from context1.training.checkpoint import Checkpoints
 from context1.training.cispo import cispo_loss
 from context1.training.curriculum import task_plan
 from context1.training.finish import finish, first_and_last, open_model, read_tasks, write_metrics
+from context1.training.job import Job
 from context1.training.rl_metrics import rollout_metrics, times, update_metrics
 from context1.training.rows import Row
 from context1.training.scoring import Scored, score
 from context1.training.trainer import Trainer
 from context1.training.waves import Player, Wave, deal_waves
-from context1.training.worker import Job
 
 
 def work(job: Job) -> None:

@@ -19,13 +19,13 @@ from context1.training.cispo import sft_loss
 from context1.training.collect import choose_tasks, teacher_trajectories
 from context1.training.filtering import keep
 from context1.training.finish import finish, first_and_last, open_model, read_tasks
+from context1.training.job import Job
 from context1.training.phases import Phase, batches, steps_for
 from context1.training.rename import Renamer
 from context1.training.rows import Row, RowRecord, rows_of, with_environment
 from context1.training.schedule import rate_at
 from context1.training.trainer import Trainer
 from context1.training.warmup import warmup_rows
-from context1.training.worker import Job
 
 BETAS = (0.9, 0.98)
 """AdamW's decay rates in SFT."""

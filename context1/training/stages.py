@@ -25,7 +25,7 @@ from context1.settings import (
     WorldSettings,
 )
 from context1.stage import run_stage
-from context1.training.worker import Job, run_job
+from context1.training.job import Job, run_job
 
 LEFTOVERS = ("checkpoints", "waves", "job.json", ".summary.json")
 """What only an unfinished run needs."""

@@ -15,32 +15,10 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from pydantic import BaseModel
-
 from context1.errors import InputError
-from context1.settings import Settings
-from context1.stage import atomic_write
 from context1.training import distributed
-from context1.training.launch import ERROR_FILE, launch, worker_command
-
-
-class Job(BaseModel):
-    """One training run as the ranks see it."""
-
-    stage: str
-    """`sft` or `rl`: the module of this room whose `work(job)` runs."""
-    settings: Settings
-    inputs: dict[str, Path]
-    output: Path
-
-
-def run_job(job: Job) -> None:
-    """Writes the job file into the output folder and runs the ranks on this machine."""
-    path = job.output / "job.json"
-    atomic_write(path, job.model_dump_json())
-    train = job.settings.train
-    command = worker_command("context1.training.worker", str(path))
-    launch(command, train.procs, threads=train.threads, device=train.device)
+from context1.training.job import Job
+from context1.training.launch import ERROR_FILE
 
 
 def main(arguments: list[str]) -> int:

@@ -13,8 +13,8 @@ from context1.models.tiny import tiny_qwen3
 from context1.settings import Settings
 from context1.tasks.generate import generate
 from context1.tokens.tokenizer import load_tokenizer
+from context1.training.job import Job
 from context1.training.launch import WorkerFailed, launch
-from context1.training.worker import Job
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 

@@ -1,0 +1,30 @@
+"""One training run as its ranks see it, and how the ranks are started. Nothing here imports torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from context1.settings import Settings
+from context1.stage import atomic_write
+from context1.training.launch import launch, worker_command
+
+
+class Job(BaseModel):
+    """What the job file holds."""
+
+    stage: str
+    """`sft` or `rl`: the module of this room whose `work(job)` runs."""
+    settings: Settings
+    inputs: dict[str, Path]
+    output: Path
+
+
+def run_job(job: Job) -> None:
+    """Writes the job file into the output folder and runs the ranks on this machine."""
+    path = job.output / "job.json"
+    atomic_write(path, job.model_dump_json())
+    train = job.settings.train
+    command = worker_command("context1.training.worker", str(path))
+    launch(command, train.procs, threads=train.threads, device=train.device)

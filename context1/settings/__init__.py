@@ -1,0 +1,38 @@
+"""Every number that a user may change, in one tree; a docstring under each field.
+
+`Settings()` holds the defaults: those of a cluster run. `Settings.load` lays a preset, a file, the
+environment and overrides over them, in that order, and remembers where each field came from.
+"""
+
+from context1.settings.corpus import CorpusSettings, SearchSettings
+from context1.settings.evaluation import EvalSettings
+from context1.settings.profile import Budget, ProfileSettings
+from context1.settings.reward import RewardSettings
+from context1.settings.rl import RlSettings
+from context1.settings.services import StorageSettings, TrackingSettings
+from context1.settings.sft import SftSettings
+from context1.settings.tasks import CorpusTaskSettings, VerifySettings, WorldSettings
+from context1.settings.teacher import TeacherSettings
+from context1.settings.training import ModelSettings, TrainSettings
+from context1.settings.tree import PRESETS, Settings
+
+__all__ = [
+    "PRESETS",
+    "Budget",
+    "CorpusSettings",
+    "CorpusTaskSettings",
+    "EvalSettings",
+    "ModelSettings",
+    "ProfileSettings",
+    "RewardSettings",
+    "RlSettings",
+    "SearchSettings",
+    "Settings",
+    "SftSettings",
+    "StorageSettings",
+    "TeacherSettings",
+    "TrackingSettings",
+    "TrainSettings",
+    "VerifySettings",
+    "WorldSettings",
+]

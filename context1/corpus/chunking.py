@@ -1,4 +1,7 @@
-"""Documents to chunks: whole sentences, packed up to a token budget that counts the rendered header too."""
+"""Documents to chunks: paragraphs, or sentences of long ones, packed up to a token budget.
+
+The budget counts the rendered header too.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from context1.corpus.ids import short_id
-from context1.corpus.sentences import halve, sentence_spans
+from context1.corpus.sentences import halve, paragraph_spans, sentence_spans
 from context1.corpus.text import shorten
 from context1.errors import InputError
 from context1.schema import Chunk, Document
@@ -125,17 +128,25 @@ class _Packer:
             first = last
 
     def _fitting(self, text: str, room: int) -> Iterator[tuple[int, int, int]]:
-        """(start, end, tokens) of sentences, those over `room` tokens cut to parts."""
-        todo = sentence_spans(text)[::-1]
-        while todo:
-            start, end = todo.pop()
-            too_long = end - start > MAX_TOKEN_CHARACTERS * room
-            span = (start, end, room + 1) if too_long else self._span(text, start, end)
-            if span[2] <= room or end - start <= 1:
-                yield span
-            else:
-                cut = halve(text, start, end)
-                todo += [(cut, end), (start, cut)]
+        """(start, end, tokens) of paragraphs; of sentences where one is over `room` tokens; of parts."""
+        for start, end in paragraph_spans(text):
+            whole = self._measured(text, start, end, room)
+            if whole[2] <= room:
+                yield whole
+                continue
+            todo = [(start + left, start + right) for left, right in sentence_spans(text[start:end])][::-1]
+            while todo:
+                left, right = todo.pop()
+                span = self._measured(text, left, right, room)
+                if span[2] <= room or right - left <= 1:
+                    yield span
+                else:
+                    cut = halve(text, left, right)
+                    todo += [(cut, right), (left, cut)]
+
+    def _measured(self, text: str, start: int, end: int, room: int) -> tuple[int, int, int]:
+        too_long = end - start > MAX_TOKEN_CHARACTERS * room
+        return (start, end, room + 1) if too_long else self._span(text, start, end)
 
     def _span(self, text: str, start: int, end: int) -> tuple[int, int, int]:
         return start, end, len(self._tokenizer.encode(text[start:end]))

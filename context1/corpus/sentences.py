@@ -18,6 +18,7 @@ _END = regex.compile(
     r"|(?P<cjk>[。！？]+[」』”）]*)"
     r"|(?P<paragraph>\n\s*\n)"
 )
+_PARAGRAPH = regex.compile(r"\n\s*\n")
 _LAST_WORD = regex.compile(r"[\p{L}.]+$")
 _INITIALS = regex.compile(r"\p{L}(\.\p{L})*")
 _WORD_WINDOW = 20
@@ -34,6 +35,12 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     if start < len(text):
         spans.append((start, len(text)))
     return spans
+
+
+def paragraph_spans(text: str) -> list[tuple[int, int]]:
+    """(start, end) of each paragraph with the blank lines after it; together they are the whole text."""
+    starts = [0, *(match.end() for match in _PARAGRAPH.finditer(text) if match.end() < len(text))]
+    return list(zip(starts, [*starts[1:], len(text)], strict=True)) if text else []
 
 
 def halve(text: str, start: int, end: int) -> int:

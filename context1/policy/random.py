@@ -49,7 +49,7 @@ class RandomSession:
         """An answer, a prune or a search, by chance; over the hard cutoff only the first two."""
         rng = self._rng
         hard = view.zone == "hard"
-        if view.turn > 0 and (rng.random() < ANSWER or (hard and not view.visible)):
+        if view.shown and (rng.random() < ANSWER or (hard and not view.visible)):
             chosen = rng.sample(view.shown, min(len(view.shown), rng.randint(1, MOST)))
             return self._act([], "".join(f"<Document id={chunk_id}></Document>" for chunk_id in chosen))
         if view.visible and (hard or rng.random() < PRUNE):

@@ -1,8 +1,9 @@
 """A scripted teacher that knows the gold chunks and is deliberately imperfect.
 
-It plays through the same harness as any policy: it writes a note when a fact's chunk has come up (the quote
-and its id), searches for the next hop, prunes what is not gold, and answers with the noted ids. Its slips
-(settings `teacher.*`) leave room that reinforcement learning can win back.
+It plays through the same harness as any policy: it writes a note when a fact's chunk has come up (the quote,
+its id, and how the question goes on), searches for the next hop, prunes what is not gold, and answers with
+the noted ids, the last hop first. Its slips (settings `teacher.*`) leave room that reinforcement learning can
+win back.
 """
 
 from __future__ import annotations
@@ -93,12 +94,26 @@ class TeacherSession:
                 break
             self._noted.append((fact, found))
             self._tries = 0
-            words = fact.quote.text.split()[: self._settings.note_words]
-            echo = "" if fact.given else f"{fact.clue_quote.text} is "
-            new.append(f"about {echo}{' '.join(words)} [{found}]")
+            new.append(
+                f"about {self._short(fact.quote.text)} [{found}] {self._read_on(len(self._noted) - 1)}"
+            )
         if new:
             return "; ".join(new)
         return None if view.turn == 0 else NOTHING
+
+    def _read_on(self, hop: int) -> str:
+        """The question from the last word of what `hop` answered to the end of what comes next."""
+        question, at = self._task.question, 0
+        ends = []
+        for fact in self._task.facts[: hop + 2]:
+            found = question.find(fact.clue_quote.text, at)
+            at = at if found < 0 else found + len(fact.clue_quote.text)
+            ends.append(at)
+        last_word = question[: ends[hop]].rfind(" ") + 1
+        return self._short(question[last_word : ends[hop + 1] if hop + 1 < len(ends) else len(question)])
+
+    def _short(self, text: str) -> str:
+        return " ".join(text.split()[: self._settings.note_words])
 
     def _choose_prunes(self, view: View, junk: list[str]) -> list[str]:
         hard = view.zone == "hard"
@@ -117,7 +132,7 @@ class TeacherSession:
 
     def _queries(self, facts: list[Fact]) -> list[str]:
         fact = facts[len(self._noted)]
-        words = (fact.given or fact.clue_quote.text).split()[: self._settings.note_words]
+        words = self._short(f"{fact.given} {fact.clue_quote.text}").split()
         first = words
         if self._tries > 0 or self._rng.random() < self._settings.bad_query:
             first = [word for word in words if self._rng.random() > 0.35] or words[:1]
@@ -128,7 +143,9 @@ class TeacherSession:
 
     def _answer(self, view: View, junk: list[str]) -> list[tuple[str, str]]:
         kept = [
-            (c, fact.quote.text) for fact, c in self._noted if self._rng.random() >= self._settings.drop_gold
+            (c, fact.quote.text)
+            for fact, c in reversed(self._noted)
+            if self._rng.random() >= self._settings.drop_gold
         ]
         kept += [(c, "Looks alike.") for c in junk if self._rng.random() < self._settings.answer_junk]
         if not kept and view.shown:

@@ -26,8 +26,10 @@ from context1.tasks.world_words import (
     EntityType,
 )
 
-SECTION_FACTS = 2
-"""Facts a section of a document states, after it has said what it is about."""
+FURNITURE = 0.15
+"""Share of a document's sections that begin with a sentence that says nothing.
+
+A section says what it is about and states one fact."""
 
 
 @dataclass
@@ -179,15 +181,11 @@ def _world(domain: str, split: SplitName, number: int, settings: WorldSettings, 
 
 
 def _text(entity: Entity, furniture: tuple[str, ...], rng: random.Random) -> str:
-    facts = [f"{entity.title} {noun} is {value}." for noun, value in entity.facts]
+    facts = [f"{entity.title} {noun} is {value}" for noun, value in entity.facts]
     rng.shuffle(facts)
-    sections = []
-    for start in range(0, len(facts), SECTION_FACTS):
-        sentences = [f"The {entity.description} is {entity.title}.", *facts[start : start + SECTION_FACTS]]
-        if len(sentences) <= SECTION_FACTS or rng.random() < 0.2:
-            sentences.append(rng.choice(furniture))
-        sections.append(" ".join(sentences))
-    return "\n\n".join(sections)
+    about = f"The {entity.description} is {entity.title}."
+    leads = [f"{rng.choice(furniture)} " if rng.random() < FURNITURE else "" for _ in facts]
+    return "\n\n".join(f"{lead}{about} {fact}" for lead, fact in zip(leads, facts, strict=True))
 
 
 def _chain(world: World, hops: int, rng: random.Random) -> list[tuple[str, Entity]]:
@@ -214,9 +212,11 @@ def _candidate(world: World, chain: list[tuple[str, Entity]], rng: random.Random
     hops = []
     for i, (noun, entity) in enumerate(chain):
         quote = f"{entity.title} {noun} is {answers[i]}"
-        clue = f"the {noun} of the {start.description}" if i == 0 else f"the {noun} of that {nouns[i - 1]}"
-        given = "" if i == 0 else entity.title
-        clue_quote = start.description if i == 0 else noun
+        clue, given, clue_quote = f"the {noun} of that {nouns[i - 1]}", entity.title, noun
+        if i == 0:
+            quote = f"{start.description} is {quote.replace(start.title, f'{start.title}. {start.title}', 1)}"
+            clue_quote = f"{start.description}, {noun}"
+            clue, given = f"the {clue_quote}", ""
         hops.append(
             Hop(
                 doc_id=entity.doc_id,

@@ -180,9 +180,9 @@ TOPICS = (
 MONTHS = "January February March April May June July August September October November December".split()
 
 QUESTIONS = (
-    "Start at the {start} and follow {path}.",
-    "Which {last}? Begin with the {start} and follow {path}.",
-    "From the {start}, follow {path}.",
+    "Follow the {start}, {path}.",
+    "Which {last}? Start at the {start}, {path}.",
+    "From the {start}, {path}.",
 )
 
 

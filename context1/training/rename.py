@@ -13,7 +13,7 @@ import numpy as np
 
 from context1.harness.messages import TINY
 from context1.policy.teacher import NOTHING
-from context1.tasks.world_words import QUESTIONS, STYLES
+from context1.tasks.world_words import QUESTIONS
 from context1.tokens.tokenizer import Tokenizer
 from context1.training.rows import INT, Row
 
@@ -24,11 +24,10 @@ SHORTEST = 4
 class Renamer:
     """Permutes the tokens of rows within classes; everything else stays as it is."""
 
-    def __init__(self, tokenizer: Tokenizer, held_out: list[str]) -> None:
-        """Words of the `held_out` domains are never written into a row."""
+    def __init__(self, tokenizer: Tokenizer) -> None:
         self._vocab_size = tokenizer.vocab_size
         pieces = [tokenizer.decode([token]) for token in range(tokenizer.vocab_size)]
-        fixed = _fixed_words() | _words_of(held_out)
+        fixed = _fixed_words()
         spaced = {
             token: piece[1:]
             for token, piece in enumerate(pieces)
@@ -55,14 +54,4 @@ def _is_syllable(piece: str) -> bool:
 def _fixed_words() -> set[str]:
     texts = [*QUESTIONS, NOTHING, "Document Justification assistant functions search corpus prune chunks"]
     texts += [value for value in TINY.model_dump().values() if isinstance(value, str)]
-    texts += [text for style in STYLES.values() for text in (style.describe, *style.furniture)]
     return {word.strip(".,?:[]{}") for text in texts for word in text.split()}
-
-
-def _words_of(domains: list[str]) -> set[str]:
-    types = [entity for name in domains if name in STYLES for entity in STYLES[name].types.values()]
-    return {
-        word
-        for entity in types
-        for word in (*entity.kinds, entity.attribute, *(noun for noun, _ in entity.relations))
-    }

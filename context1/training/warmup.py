@@ -20,21 +20,40 @@ from context1.training.rows import Row
 LINKED = 0.75
 """Share of facts whose value is the subject of another chunk of the row."""
 
+MOST_HOPS = 4
+
+
+@dataclass
+class _Subject:
+    """What one or two invented chunks are about."""
+
+    name: str
+    description: str
+    cards: list[_Card]
+
 
 @dataclass
 class _Card:
-    """One invented chunk: a subject, its description and (noun, value) facts."""
+    """One invented chunk: what it is about, and one fact."""
 
     id: str
-    subject: str
-    description: str
-    facts: list[tuple[str, str, int]]
-    """(noun, value, index of the card that the value names, or -1)."""
+    subject: _Subject
+    noun: str
+    value: str
+    target: _Subject | None
+    """Whom the value names, if it is the subject of other chunks."""
 
-    def text(self, rng: random.Random) -> str:
-        facts = [f"{self.subject} {noun} is {value}." for noun, value, _ in self.facts]
-        rng.shuffle(facts)
-        return f"[{self.id}] The {self.description} is {self.subject}. {' '.join(facts)}\n"
+    @property
+    def sentence(self) -> str:
+        return f"{self.subject.name} {self.noun} is {self.value}"
+
+    @property
+    def text(self) -> str:
+        return f"{self.subject.description} is {self.subject.name}. {self.sentence}"
+
+    @property
+    def chunk(self) -> str:
+        return f"[{self.id}] The {self.text} [{self.id}]\n"
 
 
 def warmup_rows(
@@ -56,17 +75,8 @@ class _Words:
 
     def __init__(self, tokenizer: Tokenizer, domains: Sequence[str]) -> None:
         types = [entity for name in domains for entity in STYLES[name].types.values()]
-        hidden = {
-            word
-            for name, style in STYLES.items()
-            if name not in domains
-            for entity in style.types.values()
-            for word in (*entity.kinds, entity.attribute, *(noun for noun, _ in entity.relations))
-        }
         whole = (tokenizer.decode([token]) for token in range(tokenizer.vocab_size))
-        self.any = [
-            w[1:] for w in whole if w[:1] == " " and len(w) > 3 and w[1:].isalpha() and w[1:] not in hidden
-        ]
+        self.any = [w[1:] for w in whole if w[:1] == " " and len(w) > 3 and w[1:].isalpha()]
         self.nouns = [noun for t in types for noun in (*(n for n, _ in t.relations), t.attribute)]
         self.kinds = [kind for t in types for kind in t.kinds]
         self.frames = [STYLES[name].describe for name in domains]
@@ -93,7 +103,7 @@ class _Words:
 
 def _row(tokenizer: Tokenizer, words: _Words, count: int, questions: int, rng: random.Random) -> Row:
     cards = _cards(words, count, rng)
-    ids = tokenizer.encode("".join(card.text(rng) for card in cards))
+    ids = tokenizer.encode("".join(card.chunk for card in cards))
     mask = [0.0] * len(ids)
     start, message, end = (tokenizer.special(name) for name in ("<|start|>", "<|message|>", "<|end|>"))
     for _ in range(questions):
@@ -110,54 +120,42 @@ def _row(tokenizer: Tokenizer, words: _Words, count: int, questions: int, rng: r
 
 def _cards(words: _Words, count: int, rng: random.Random) -> list[_Card]:
     groups = [a + b for a in "bcdfghjklmnpqrstvwxyz" for b in "aeiou"]
-    cards = [
-        _Card(
-            f"{rng.choice(groups)}{rng.randint(0, 99):02d}{rng.choice(groups)}",
-            words.name(rng),
-            words.description(rng),
-            [],
-        )
-        for _ in range(count)
-    ]
-    for i, card in enumerate(cards):
-        nouns = list(dict.fromkeys(words.noun(rng) for _ in range(rng.randint(1, 3))))
-        for noun in nouns:
-            other = rng.randrange(count)
-            linked = other != i and rng.random() < LINKED
-            value = (
-                cards[other].subject
-                if linked
-                else rng.choice((words.name(rng), str(rng.randint(1000, 9999))))
-            )
-            card.facts.append((noun, value, other if linked else -1))
+    subjects = [_Subject(words.name(rng), words.description(rng), []) for _ in range(max(2, count * 2 // 3))]
+    for i in range(count):
+        subject = subjects[i % len(subjects)]
+        others = [other for other in subjects if other is not subject]
+        target = rng.choice(others) if rng.random() < LINKED else None
+        value = target.name if target else rng.choice((words.name(rng), str(rng.randint(1000, 9999))))
+        taken = {card.noun for card in subject.cards}
+        noun = next(noun for noun in iter(lambda: words.noun(rng), "") if noun not in taken)
+        chunk_id = f"{rng.choice(groups)}{rng.randint(0, 99):02d}{rng.choice(groups)}"
+        subject.cards.append(_Card(chunk_id, subject, noun, value, target))
+    cards = [card for subject in subjects for card in subject.cards]
+    rng.shuffle(cards)
     return cards
 
 
 def _exchange(tokenizer: Tokenizer, cards: list[_Card], rng: random.Random) -> tuple[str, list[list[int]]]:
     """A question over the cards, and its turns: a query, then a note and a query a hop, and the answer."""
-    start = rng.choice(cards)
-    card = start
-    nouns: list[str] = []
-    notes: list[tuple[str, str]] = []
-    queries = [start.description]
-    while True:
-        noun, value, target = rng.choice(card.facts)
-        nouns.append(noun)
-        echo = (
-            f" {start.description} is {card.subject}" if card is start and not notes else f" {card.subject}"
-        )
-        notes.append((f"about{echo} {noun} is {value} [{card.id}]", card.id))
-        if target < 0 or len(nouns) == 4:
+    chain = [rng.choice(cards)]
+    nouns = [chain[0].noun]
+    while (target := chain[-1].target) and len(chain) < MOST_HOPS:
+        following = [card for card in target.cards if card.noun not in nouns]
+        if not following:
             break
-        queries.append(value)
-        card = cards[target]
-    question = rng.choice(QUESTIONS).format(start=start.description, path=", ".join(nouns), last=nouns[-1])
+        chain.append(rng.choice(following))
+        nouns.append(chain[-1].noun)
+    start = chain[0].subject.description
+    question = rng.choice(QUESTIONS).format(start=start, path=", ".join(nouns), last=nouns[-1])
     turns = []
-    for i, query in enumerate(queries):
+    note = None
+    for hop, card in enumerate(chain):
+        query = f"{chain[hop].subject.name} {card.noun}" if hop else f"{start}, {card.noun}"
         call = ("search_corpus", json.dumps({"query": f"about {query}"}, separators=(",", ":")))
-        turns.append(render_turn(tokenizer, notes[i - 1][0] if i else None, [call], None))
-    answer = "".join(
-        f"<Document id={chunk_id}></Document>" for chunk_id in dict.fromkeys(i for _, i in notes)
-    )
-    turns.append(render_turn(tokenizer, notes[-1][0], [], answer))
+        turns.append(render_turn(tokenizer, note, [call], None))
+        rest = ", ".join(nouns[hop : hop + 2]) if hop + 1 < len(chain) else f"{card.noun}."
+        note = f"about {card.sentence if hop else card.text} [{card.id}] {rest}"
+    found = dict.fromkeys(card.id for card in reversed(chain))
+    answer = "".join(f"<Document id={chunk_id}></Document>" for chunk_id in found)
+    turns.append(render_turn(tokenizer, note, [], answer))
     return question, turns

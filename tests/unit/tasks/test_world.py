@@ -29,11 +29,11 @@ def candidates() -> list[Candidate]:
 
 def _solve(question: str, documents: list[Document]) -> str:
     """Follows the question through the text by regular expressions alone."""
-    start, path = re.search(r"(?:the) (.+?),? (?:and )?follow (.+)\.$", question).groups()
+    start, path = re.search(r"the (.+?), (.+)\.$", question).groups()
     text = "\n".join(document.text for document in documents)
     (subject,) = set(re.findall(rf"The {re.escape(start)} is (.+?)\.", text))
     for noun in path.split(", "):
-        (subject,) = set(re.findall(rf"{re.escape(subject)} {noun} is (.+?)\.", text))
+        (subject,) = set(re.findall(rf"{re.escape(subject)} {noun} is (.+)", text))
     return subject
 
 

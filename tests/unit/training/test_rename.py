@@ -34,21 +34,21 @@ def _turns(row: Row) -> list[list[int]]:
 
 
 def _answers(row: Row, tokenizer: Tokenizer) -> list[tuple[list[str], list[str]]]:
-    """(ids on the question's path through the chunks' text, ids of the answer) a question."""
+    """(ids on the question's path through the chunks' text, last first; ids of the answer) a question."""
     text = tokenizer.decode(row.ids.tolist())
     chunks = dict(re.findall(r"^\[(\w+)\] (.+)$", text.split("<|start|>")[0], re.MULTILINE))
     found = []
     for exchange in text.split("<|start|>user<|message|>")[1:]:
         question = exchange.split("<|end|>")[0].split("? ")[-1]
-        start, path = re.search(r"the (.+?),? (?:and )?follow (.+)\.$", question).groups()
-        subject = re.search(rf"The {re.escape(start)} is (.+?)\.", "\n".join(chunks.values())).group(1)
+        start, path = re.search(r"the (.+?), (.+)\.$", question).groups()
+        subject = re.search(rf"The {re.escape(start)} is (.+?)\. ", "\n".join(chunks.values())).group(1)
         wanted = []
         for noun in path.split(", "):
-            pattern = re.compile(rf"{re.escape(subject)} {noun} is (.+?)\.")
+            pattern = re.compile(rf"{re.escape(subject)} {noun} is (.+?) \[")
             holder = next(i for i, chunk in chunks.items() if pattern.search(chunk))
             wanted.append(holder)
             subject = pattern.search(chunks[holder]).group(1)
-        found.append((list(dict.fromkeys(wanted)), re.findall(r"<Document id=(\w+)>", exchange)))
+        found.append((list(dict.fromkeys(reversed(wanted))), re.findall(r"<Document id=(\w+)>", exchange)))
     return found
 
 
@@ -60,7 +60,7 @@ def test_made_up_turns_are_well_formed_and_their_answers_follow_from_the_chunks(
 
 
 def test_renaming_keeps_structure_and_answers(rows, tokenizer):
-    rename = Renamer(tokenizer, ["email"])
+    rename = Renamer(tokenizer)
     fixed = np.ones(tokenizer.vocab_size, bool)
     for tokens in rename.classes:
         fixed[tokens] = False
@@ -73,17 +73,14 @@ def test_renaming_keeps_structure_and_answers(rows, tokenizer):
 
 
 def test_renaming_follows_its_seed_and_says_something_new(rows, tokenizer):
-    rename = Renamer(tokenizer, ["email"])
+    rename = Renamer(tokenizer)
     same, again, other = rename(rows[0], [3, 1]), rename(rows[0], [3, 1]), rename(rows[0], [3, 2])
     assert (same.ids == again.ids).all() and (same.ids != other.ids).mean() > 0.1
 
 
-def test_no_word_of_a_held_out_domain_is_written(rows, tokenizer):
+def test_words_of_a_domain_that_is_held_out_are_no_strangers(rows, tokenizer):
     types = STYLES["email"].types.values()
     nouns = {noun for entity in types for noun in (entity.attribute, *(n for n, _ in entity.relations))}
-    trained = {n for name in TRAINED for e in STYLES[name].types.values() for n, _ in e.relations}
-    rename = Renamer(tokenizer, ["email"])
-    for number, row in enumerate(rows):
-        for one in (row, rename(row, [1, number])):
-            said = set(re.findall(r"[a-z]+", tokenizer.decode(one.ids.tolist())))
-            assert not said & (nouns - trained)
+    classes = {token for tokens in Renamer(tokenizer).classes for token in tokens.tolist()}
+    for noun in nouns:
+        assert classes.issuperset(tokenizer.encode(f" {noun}"))

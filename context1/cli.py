@@ -12,6 +12,7 @@ import sys
 
 import typer
 
+from context1.commands.flat import flat
 from context1.errors import InputError, StorageUnavailable
 
 COMMANDS = ["demo", "data", "index", "sft", "rl", "eval", "search", "settings", "doctor"]
@@ -31,7 +32,7 @@ for _name in COMMANDS:
     if hasattr(_module, "app"):
         app.add_typer(_module.app, name=_name)
     else:
-        app.command(_name)(getattr(_module, _name))
+        app.command(_name)(flat(getattr(_module, _name)))
 
 
 def main() -> None:

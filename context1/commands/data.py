@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from context1.commands.options import Config, Corpus, DryRun, Fresh, Overrides, Profile, Root, load, run_root
+from context1.commands.options import Corpus, RunOptions
 from context1.commands.plan import show_plan, show_summary
 
 
-def data(
-    corpus: Corpus = None,
-    profile: Profile = "demo",
-    config: Config = None,
-    overrides: Overrides = None,
-    root: Root = None,
-    fresh: Fresh = False,
-    dry_run: DryRun = False,
-) -> None:
+def data(*, corpus: Corpus = None, options: RunOptions) -> None:
     """Makes documents and chunks, indexes them, and turns them into verified tasks.
 
     Without --corpus the documents are procedural worlds in four domains. With it, tasks are made from your
@@ -27,15 +19,15 @@ def data(
 
       context1 data --corpus ~/contracts --set corpus_tasks.tasks=200
     """
-    settings = load(profile, config, overrides)
-    folder = run_root(settings, profile, root, corpus)
-    if dry_run:
-        show_plan(settings, folder, ["ingest", "index", "generate"], fresh)
+    settings = options.load()
+    folder = options.folder(settings, corpus)
+    if options.dry_run:
+        show_plan(settings, folder, ["ingest", "index", "generate"], options.fresh)
         return
     from context1.commands.stages import index, ingest
     from context1.tasks.generate import generate
 
-    named = str(corpus) if corpus else ""
+    fresh, named = options.fresh, str(corpus) if corpus else ""
     documents, built, tasks = folder / "ingest", folder / "index", folder / "generate"
     show_summary("ingest", ingest(settings, named, documents, fresh))
     show_summary("index", index(settings, documents, built, fresh))

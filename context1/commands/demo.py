@@ -17,18 +17,7 @@ from rich.table import Table
 
 from context1.commands.live import PipelineView
 from context1.commands.memory import PeakMemory
-from context1.commands.options import (
-    Config,
-    Corpus,
-    DryRun,
-    Fresh,
-    Overrides,
-    Profile,
-    Root,
-    load,
-    need_stage,
-    run_root,
-)
+from context1.commands.options import Corpus, RunOptions, need_stage
 from context1.commands.plan import STAGES, show_plan, show_summary
 from context1.errors import InputError
 from context1.progress import say
@@ -43,16 +32,7 @@ Start = Annotated[
 ]
 
 
-def demo(
-    profile: Profile = "demo",
-    corpus: Corpus = None,
-    overrides: Overrides = None,
-    config: Config = None,
-    root: Root = None,
-    fresh: Fresh = False,
-    start: Start = "auto",
-    dry_run: DryRun = False,
-) -> None:
+def demo(*, corpus: Corpus = None, start: Start = "auto", options: RunOptions) -> None:
     """Makes a search agent end to end: documents, index, tasks, SFT, CISPO, evaluation, report.
 
     Runs pipelines/end_to_end.py with Kubeflow's local runner, each stage in a process of its own. Stages that
@@ -68,21 +48,21 @@ def demo(
 
       context1 demo --corpus ~/contracts
     """
-    settings = load(profile, config, overrides)
-    first = starting_model(start, settings, profile, corpus)
+    settings = options.load()
+    first = starting_model(start, settings, options.profile, corpus)
     if corpus is not None and not corpus.is_dir():
         raise InputError(f"--corpus {corpus}: no such folder")
-    folder = run_root(settings, profile, root, corpus)
-    if dry_run:
-        show_plan(settings, folder, STAGES, fresh)
+    folder = options.folder(settings, corpus)
+    if options.dry_run:
+        show_plan(settings, folder, STAGES, options.fresh)
         return
     arguments = {
-        "profile": profile,
+        "profile": options.profile,
         "overrides": _given(settings),
         "corpus": str(corpus.resolve()) if corpus else "",
         "start": str(first.resolve()) if first else "",
         "root": str(folder.resolve()),
-        "fresh": fresh,
+        "fresh": options.fresh,
     }
     run_locally(arguments, folder)
 

@@ -6,12 +6,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from context1.commands.options import Config, Overrides, Profile, load
+from context1.commands.options import SettingsOptions
 
 COLOURS = {"ok": "green", "warn": "yellow", "FAIL": "red"}
 
 
-def doctor(profile: Profile = "demo", config: Config = None, overrides: Overrides = None) -> None:
+def doctor(options: SettingsOptions) -> None:
     """Checks Python, torch, tokenizer, embedder, disk, memory, MLflow and storage.
 
     Looks at what the given settings would use, changes nothing, and exits with 1 if anything would fail.
@@ -20,7 +20,7 @@ def doctor(profile: Profile = "demo", config: Config = None, overrides: Override
 
     console = Console(soft_wrap=True, highlight=False)
     failed = 0
-    for finding in examine(load(profile, config, overrides)):
+    for finding in examine(options.load()):
         failed += finding.state == "FAIL"
         colour = COLOURS[finding.state]
         console.print(f"[{colour}]{finding.state:>4}[/{colour}]  {finding.name:<10} {escape(finding.detail)}")

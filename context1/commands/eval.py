@@ -7,17 +7,7 @@ from typing import Annotated
 
 import typer
 
-from context1.commands.options import (
-    Config,
-    DryRun,
-    Fresh,
-    Overrides,
-    Profile,
-    Root,
-    load,
-    need_stage,
-    run_root,
-)
+from context1.commands.options import RunOptions, need_stage
 from context1.commands.plan import show_plan
 from context1.errors import InputError
 
@@ -29,15 +19,7 @@ Models = Annotated[
 ]
 
 
-def eval(
-    models: Models = None,
-    profile: Profile = "demo",
-    config: Config = None,
-    overrides: Overrides = None,
-    root: Root = None,
-    fresh: Fresh = False,
-    dry_run: DryRun = False,
-) -> None:
+def eval(*, models: Models = None, options: RunOptions) -> None:
     """Evaluates models beside the baselines: a table, ROOT/report/report.html, and runs in MLflow.
 
     Baselines: one hybrid search (top 5, top 10), a random policy, the imperfect teacher, and each model
@@ -51,10 +33,10 @@ def eval(
 
       context1 eval --model SFT=runs/demo/sft --model mine=runs/other/rl
     """
-    settings = load(profile, config, overrides)
-    folder = run_root(settings, profile, root)
-    if dry_run:
-        show_plan(settings, folder, ["evaluate", "report"], fresh)
+    settings = options.load()
+    folder = options.folder(settings)
+    if options.dry_run:
+        show_plan(settings, folder, ["evaluate", "report"], options.fresh)
         return
     named = parse_models(models) or {name: folder / name.lower() for name in ("SFT", "RL")}
     index, tasks = need_stage(folder / "index"), need_stage(folder / "generate")
@@ -69,9 +51,9 @@ def eval(
     from eval.terminal import print_summary
 
     inside = {name: model_of(path) for name, path in named.items()}
-    run.run(settings, index, tasks, inside, folder / "evaluate", fresh)
+    run.run(settings, index, tasks, inside, folder / "evaluate", options.fresh)
     stages = {"generate": tasks, **{name.lower(): path for name, path in named.items()}}
-    report.run(settings, folder / "evaluate", stages, folder / "report", fresh)
+    report.run(settings, folder / "evaluate", stages, folder / "report", options.fresh)
     print_summary(read_summary(folder / "report"), Console())
     print(folder / "report" / "report.html")
 

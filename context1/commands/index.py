@@ -7,17 +7,7 @@ from typing import Annotated
 
 import typer
 
-from context1.commands.options import (
-    Config,
-    DryRun,
-    Fresh,
-    Overrides,
-    Profile,
-    Root,
-    load,
-    need_stage,
-    run_root,
-)
+from context1.commands.options import RunOptions, need_stage
 from context1.commands.plan import show_plan, show_summary
 
 Documents = Annotated[
@@ -25,15 +15,7 @@ Documents = Annotated[
 ]
 
 
-def index(
-    documents: Documents = None,
-    profile: Profile = "demo",
-    config: Config = None,
-    overrides: Overrides = None,
-    root: Root = None,
-    fresh: Fresh = False,
-    dry_run: DryRun = False,
-) -> None:
+def index(*, documents: Documents = None, options: RunOptions) -> None:
     """Builds the search index (BM25, dense vectors, grep) over chunks that `context1 data` made.
 
     Use it to index anew after a change of search settings.
@@ -42,12 +24,12 @@ def index(
 
       context1 index --set search.embedder=hash
     """
-    settings = load(profile, config, overrides)
-    folder = run_root(settings, profile, root)
+    settings = options.load()
+    folder = options.folder(settings)
     source = need_stage(documents or folder / "ingest")
-    if dry_run:
-        show_plan(settings, folder, ["index"], fresh)
+    if options.dry_run:
+        show_plan(settings, folder, ["index"], options.fresh)
         return
     from context1.commands.stages import index as stage
 
-    show_summary("index", stage(settings, source, folder / "index", fresh))
+    show_summary("index", stage(settings, source, folder / "index", options.fresh))

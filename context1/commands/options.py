@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,9 +44,30 @@ MAKERS = {"ingest": "data", "index": "data", "generate": "data", "sft": "sft", "
 """Stage -> the subcommand that runs it."""
 
 
-def load(profile: str, config: Path | None, overrides: list[str] | None) -> Settings:
-    """Settings of a command line. Raises `InputError` naming the option that is wrong."""
-    return Settings.load(profile=profile, file=config, overrides=parse_overrides(overrides))
+@dataclass(frozen=True)
+class SettingsOptions:
+    """The options that settings are loaded from."""
+
+    profile: Profile = "demo"
+    config: Config = None
+    overrides: Overrides = None
+
+    def load(self) -> Settings:
+        """Raises `InputError` naming the option that is wrong."""
+        return Settings.load(self.profile, self.config, parse_overrides(self.overrides))
+
+
+@dataclass(frozen=True)
+class RunOptions(SettingsOptions):
+    """The options of every command that runs stages."""
+
+    root: Root = None
+    fresh: Fresh = False
+    dry_run: DryRun = False
+
+    def folder(self, settings: Settings, corpus: Path | None = None) -> Path:
+        """The run's folder; the stages' folders are in it."""
+        return run_root(settings, self.profile, self.root, corpus)
 
 
 def parse_overrides(overrides: list[str] | None) -> dict[str, Any]:

@@ -7,31 +7,13 @@ from typing import Annotated
 
 import typer
 
-from context1.commands.options import (
-    Config,
-    DryRun,
-    Fresh,
-    Overrides,
-    Profile,
-    Root,
-    load,
-    need_stage,
-    run_root,
-)
+from context1.commands.options import RunOptions, need_stage
 from context1.commands.plan import show_plan, show_summary
 
 Start = Annotated[Path | None, typer.Option("--start", help="Stage to start from; default: ROOT/sft.")]
 
 
-def rl(
-    start: Start = None,
-    profile: Profile = "demo",
-    config: Config = None,
-    overrides: Overrides = None,
-    root: Root = None,
-    fresh: Fresh = False,
-    dry_run: DryRun = False,
-) -> None:
+def rl(*, start: Start = None, options: RunOptions) -> None:
     """Improves a taught model by its own search results: rollouts in groups, rewards, CISPO.
 
     Reads ROOT/index, ROOT/generate and ROOT/sft, writes ROOT/rl. A killed run continues as if it had not been
@@ -43,13 +25,13 @@ def rl(
 
       context1 rl --set rl.steps=10 --set rl.temperature=0.7
     """
-    settings = load(profile, config, overrides)
-    folder = run_root(settings, profile, root)
-    if dry_run:
-        show_plan(settings, folder, ["rl"], fresh)
+    settings = options.load()
+    folder = options.folder(settings)
+    if options.dry_run:
+        show_plan(settings, folder, ["rl"], options.fresh)
         return
     from context1.training.stages import rl as stage
 
     index, tasks = need_stage(folder / "index"), need_stage(folder / "generate")
     first = need_stage(start or folder / "sft")
-    show_summary("rl", stage(settings, index, tasks, first, folder / "rl", fresh))
+    show_summary("rl", stage(settings, index, tasks, first, folder / "rl", options.fresh))

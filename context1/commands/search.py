@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from context1.commands.options import Config, Overrides, Profile, Root, load, run_root
+from context1.commands.options import Root, SettingsOptions, run_root
 from context1.errors import InputError
 
 Question = Annotated[str, typer.Argument(help="What to find documents for.", show_default=False)]
@@ -27,6 +27,7 @@ AnyProfile = Annotated[
 
 
 def search(
+    *,
     question: Question,
     root: Root = None,
     model: Model = None,
@@ -34,9 +35,7 @@ def search(
     temperature: Temperature = 0.0,
     seed: Seed = 0,
     any_profile: AnyProfile = False,
-    profile: Profile = "demo",
-    config: Config = None,
-    overrides: Overrides = None,
+    options: SettingsOptions,
 ) -> None:
     """Searches with a trained model and shows every turn: calls, chunks, prunes, context used, the result.
 
@@ -48,10 +47,10 @@ def search(
 
       context1 search "who approved the pipeline tariff" --root runs/demo-email -t 0.7 --seed 3
     """
-    settings = load(profile, config, overrides)
+    settings = options.load()
     if not question.strip():
         raise InputError("QUESTION: it is empty; say what to search for")
-    folder = run_root(settings, profile, root)
+    folder = run_root(settings, options.profile, root)
     model_folder = model or next((folder / s for s in ("rl", "sft") if (folder / s).is_dir()), folder / "rl")
     index_folder = index or folder / "index"
     for path, option, mend in (

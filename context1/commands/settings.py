@@ -9,19 +9,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from context1.commands.options import Config, Overrides, Profile, load
+from context1.commands.options import SettingsOptions
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
 Find = Annotated[str, typer.Option("--find", "-f", help="Only settings whose name or text holds this.")]
 
 
-def settings(
-    profile: Profile = "demo",
-    config: Config = None,
-    overrides: Overrides = None,
-    find: Find = "",
-    as_json: AsJson = False,
-) -> None:
+def settings(options: SettingsOptions, find: Find = "", as_json: AsJson = False) -> None:
     """Prints every setting with its value, its source and what it means.
 
     Later sources win: default, preset (--profile), file (--config), environment, --set. In the environment
@@ -33,9 +27,7 @@ def settings(
 
       CONTEXT1_RL__STEPS=10 context1 settings --profile smoke --set rl.lr=1e-4
     """
-    rows = [
-        row for row in load(profile, config, overrides).rows() if find.lower() in f"{row[0]} {row[3]}".lower()
-    ]
+    rows = [row for row in options.load().rows() if find.lower() in f"{row[0]} {row[3]}".lower()]
     if as_json:
         print(json.dumps({path: {"value": v, "source": s, "doc": d} for path, v, s, d in rows}, indent=1))
         return

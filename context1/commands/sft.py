@@ -7,17 +7,7 @@ from typing import Annotated
 
 import typer
 
-from context1.commands.options import (
-    Config,
-    DryRun,
-    Fresh,
-    Overrides,
-    Profile,
-    Root,
-    load,
-    need_stage,
-    run_root,
-)
+from context1.commands.options import RunOptions, need_stage
 from context1.commands.plan import show_plan, show_summary
 
 Start = Annotated[
@@ -26,15 +16,7 @@ Start = Annotated[
 ]
 
 
-def sft(
-    start: Start = None,
-    profile: Profile = "demo",
-    config: Config = None,
-    overrides: Overrides = None,
-    root: Root = None,
-    fresh: Fresh = False,
-    dry_run: DryRun = False,
-) -> None:
+def sft(*, start: Start = None, options: RunOptions) -> None:
     """Teaches a model the job: it learns the good episodes of a scripted teacher on the training tasks.
 
     Reads ROOT/index and ROOT/generate, writes ROOT/sft. A killed run continues from its last checkpoint.
@@ -45,12 +27,12 @@ def sft(
 
       context1 sft --set sft.epochs=1 --set train.procs=1
     """
-    settings = load(profile, config, overrides)
-    folder = run_root(settings, profile, root)
-    if dry_run:
-        show_plan(settings, folder, ["sft"], fresh)
+    settings = options.load()
+    folder = options.folder(settings)
+    if options.dry_run:
+        show_plan(settings, folder, ["sft"], options.fresh)
         return
     from context1.training.stages import sft as stage
 
     index, tasks = need_stage(folder / "index"), need_stage(folder / "generate")
-    show_summary("sft", stage(settings, index, tasks, folder / "sft", fresh, start=start))
+    show_summary("sft", stage(settings, index, tasks, folder / "sft", options.fresh, start=start))

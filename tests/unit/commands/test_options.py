@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
-from context1.commands.options import need_stage, parse_overrides, run_root
+from context1.commands.flat import flat
+from context1.commands.options import Corpus, RunOptions, need_stage, parse_overrides, run_root
 from context1.errors import InputError
 from context1.settings import Settings
 
@@ -37,3 +40,24 @@ def test_run_root() -> None:
 def test_need_stage_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="context1 sft"):
         need_stage(tmp_path / "sft")
+
+
+def test_a_group_of_options_is_given_as_its_options() -> None:
+    seen: list[tuple[Path | None, RunOptions]] = []
+
+    def command(*, corpus: Corpus = None, options: RunOptions) -> None:
+        seen.append((corpus, options))
+
+    app = typer.Typer()
+    app.command()(flat(command))
+    runner = CliRunner()
+    assert runner.invoke(app, []).exit_code == 0
+    arguments = ["--corpus", "/mail", "-p", "smoke", "-s", "a=1", "--set", "b=2", "-r", "x", "--dry-run"]
+    assert runner.invoke(app, arguments).exit_code == 0
+    assert seen == [
+        (None, RunOptions()),
+        (
+            Path("/mail"),
+            RunOptions(profile="smoke", overrides=["a=1", "b=2"], root=Path("x"), dry_run=True),
+        ),
+    ]

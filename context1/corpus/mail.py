@@ -6,8 +6,8 @@ import mailbox
 from collections.abc import Iterator
 from email import message_from_binary_file, policy
 from email.message import EmailMessage
+from io import BytesIO
 from pathlib import Path
-from typing import IO
 
 from context1.corpus.html import html_text
 
@@ -19,17 +19,17 @@ MALFORMED = (AttributeError, IndexError, KeyError, LookupError, TypeError, Unico
 
 def read_mbox(path: Path) -> Iterator[tuple[str, str] | None]:
     """(subject, text) of each message of an mbox file; None for one that cannot be parsed."""
-    box = mailbox.mbox(path, factory=_parse, create=False)  # type: ignore[arg-type]
+    box = mailbox.mbox(path, create=False)
     for key in box.iterkeys():
         try:
-            yield _mail_text(box[key])  # type: ignore[arg-type]
+            yield _mail_text(_parse(box.get_bytes(key)))
         except MALFORMED:
             yield None
     box.close()
 
 
-def _parse(file: IO[bytes]) -> EmailMessage:
-    return message_from_binary_file(file, policy=policy.default)
+def _parse(raw: bytes) -> EmailMessage:
+    return message_from_binary_file(BytesIO(raw), policy=policy.default)  # as a file: line ends become \n
 
 
 def _mail_text(message: EmailMessage) -> tuple[str, str]:

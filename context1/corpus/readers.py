@@ -8,8 +8,9 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import regex
 from pydantic import BaseModel
@@ -113,10 +114,10 @@ def _read(file: Path, notes: _Notes) -> Found:
         )
         return
     with gzip.open(file, "rb") if packed else file.open("rb") as stream:
-        yield from reader(stream, str(file), notes)  # type: ignore[arg-type]
+        yield from reader(stream, str(file), notes)
 
 
-def _read_jsonl(stream: IO[bytes], name: str, notes: _Notes) -> Found:
+def _read_jsonl(stream: BufferedIOBase, name: str, notes: _Notes) -> Found:
     for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
@@ -136,7 +137,7 @@ def _title_of(row: dict[str, Any]) -> str:
     return next((row[field] for field in TITLE_FIELDS if isinstance(row.get(field), str) and row[field]), "")
 
 
-def _read_text(stream: IO[bytes], name: str, notes: _Notes) -> Found:
+def _read_text(stream: BufferedIOBase, name: str, notes: _Notes) -> Found:
     text = _decoded(stream, notes)
     if text is None:
         return
@@ -148,13 +149,13 @@ def _read_text(stream: IO[bytes], name: str, notes: _Notes) -> Found:
         yield "", "", text
 
 
-def _read_html(stream: IO[bytes], name: str, notes: _Notes) -> Found:
+def _read_html(stream: BufferedIOBase, name: str, notes: _Notes) -> Found:
     text = _decoded(stream, notes)
     if text is not None:
         yield "", *html_text(text)
 
 
-def _read_mbox(stream: IO[bytes], name: str, notes: _Notes) -> Found:
+def _read_mbox(stream: BufferedIOBase, name: str, notes: _Notes) -> Found:
     with tempfile.NamedTemporaryFile(suffix=".mbox") as plain:
         shutil.copyfileobj(stream, plain)
         plain.flush()
@@ -165,7 +166,7 @@ def _read_mbox(stream: IO[bytes], name: str, notes: _Notes) -> Found:
                 yield f":{number}", *mail
 
 
-READERS: dict[str, Callable[[IO[bytes], str, _Notes], Found]] = {
+READERS: dict[str, Callable[[BufferedIOBase, str, _Notes], Found]] = {
     ".jsonl": _read_jsonl,
     ".txt": _read_text,
     ".html": _read_html,
@@ -174,7 +175,7 @@ READERS: dict[str, Callable[[IO[bytes], str, _Notes], Found]] = {
 }
 
 
-def _decoded(stream: IO[bytes], notes: _Notes) -> str | None:
+def _decoded(stream: BufferedIOBase, notes: _Notes) -> str | None:
     """The stream's text by its byte order mark, as UTF-8, by what it declares, else as Windows-1252."""
     data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

@@ -17,12 +17,11 @@ PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
 ADAPTER = "adapter_config.json"
 
 
-def attach_lora(model: PreTrainedModel, rank: int, alpha: float | None = None, seed: int = 0) -> PeftModel:
-    """Freezes `model` and adds adapters W + (alpha / rank) B A to its attention projections (B starts at
-    zero).
+def attach_lora(model: PreTrainedModel, rank: int, seed: int = 0) -> PeftModel:
+    """Freezes `model` and adds adapters W + 2 B A to its attention projections (B starts at zero).
 
-    `alpha` is twice the rank unless given (Hu et al., "LoRA", 2021). Raises `InputError` for a rank below 1
-    and for a model whose attention has other names.
+    The factor is alpha / rank of Hu et al., "LoRA", 2021, with alpha twice the rank. Raises `InputError` for
+    a rank below 1 and for a model whose attention has other names.
     """
     if rank < 1:
         raise InputError(
@@ -40,7 +39,7 @@ def attach_lora(model: PreTrainedModel, rank: int, alpha: float | None = None, s
     config = LoraConfig(
         task_type="CAUSAL_LM",
         r=rank,
-        lora_alpha=alpha if alpha is not None else 2 * rank,  # type: ignore[arg-type]
+        lora_alpha=2 * rank,
         lora_dropout=0.0,
         target_modules=targets,
     )

@@ -8,7 +8,7 @@ which a CPU without bfloat16 units runs twenty times slower; ours keeps the weig
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import torch
@@ -42,8 +42,8 @@ class MuonAdamW(Optimizer):
         self._adamw = AdamW([torch.zeros(1)], foreach=True)
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step of each kind; `closure` is not supported by either."""
+    def step(self, closure: None = None) -> None:  # type: ignore[override]  # takes no closure, torch's do
+        """One step of each kind."""
         for group in self.param_groups:
             if group["muon"]:
                 self._muon_step(group)
@@ -52,7 +52,6 @@ class MuonAdamW(Optimizer):
             self._adamw.state = self.state  # one state for both, so that it is saved and loaded as one
             self._adamw.param_groups = [{**self._adamw.defaults, **group} for group in plain]
             self._adamw.step()
-        return None
 
     def _muon_step(self, group: dict[str, Any]) -> None:
         matrices = [matrix for matrix in group["params"] if matrix.grad is not None]

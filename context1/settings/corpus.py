@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from context1.settings.endpoints import EmbeddingSettings, RerankingSettings
 from context1.settings.section import Section
 
 
@@ -14,8 +15,8 @@ class CorpusSettings(Section):
 
     chunk_tokens: int = Field(512, gt=0)
     """Longest chunk, in tokens of the profile's tokenizer, packed from whole sentences."""
-    id_groups: int = Field(5, ge=2, le=10)
-    """Two-character groups of a chunk id: 3 reads `ba48du`, 5 reads `ba48du91ke`."""
+    id_groups: int = Field(4, ge=2, le=10)
+    """Groups of a chunk id: 2 reads `balDun` (160,000 ids), 4 reads `balDun48ker` (6 billion)."""
 
 
 class SearchSettings(Section):
@@ -31,9 +32,15 @@ class SearchSettings(Section):
     """Constant of reciprocal rank fusion."""
     candidates: int = Field(50, ge=1)
     """How many of BM25 and of dense search each go into the fusion."""
-    reranker: Literal["scores", "none"] = "scores"
-    """`scores`: the fused candidates are ordered by BM25 and cosine; `none`: they stay in fused order."""
+    reranker: Literal["scores", "none", "cross-encoder", "endpoint"] = "scores"
+    """`scores`: the fused candidates are ordered by BM25 and cosine; `none`: they stay in fused order;
+    `cross-encoder` and `endpoint`: by the model that `search.reranking` names."""
+    reranking: RerankingSettings = RerankingSettings()
+    """The reranker's model and server."""
     embedder: str = "minilm"
-    """`minilm` (all-MiniLM-L6-v2 by ONNX) or `hash` (for tests: words hashed to a vector)."""
+    """`minilm` (all-MiniLM-L6-v2 by ONNX), `hash` (for tests: words hashed to a vector),
+    `sentence-transformers` or `endpoint`: the model that `search.embedding` names."""
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    """The embedder's model and server."""
     language: str = "english"
     """Snowball stemmer of the analyser."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from context1.corpus.ids import GROUPS
 from context1.harness.messages import TINY
 from context1.policy.teacher import NOTHING
 from context1.tasks.world_words import QUESTIONS
@@ -35,8 +36,8 @@ class Renamer:
         }
         names = [token for token, word in spaced.items() if word[0].isupper()]
         words = [token for token, word in spaced.items() if word.islower()]
-        syllables = [token for token, piece in enumerate(pieces) if _is_syllable(piece)]
-        self.classes = [np.array(tokens, INT) for tokens in (names, words, syllables) if tokens]
+        groups = [[token for token, piece in enumerate(pieces) if piece in kind] for kind in map(set, GROUPS)]
+        self.classes = [np.array(tokens, INT) for tokens in (names, words, *groups) if tokens]
 
     def __call__(self, row: Row, seed: list[int]) -> Row:
         """The row under a permutation drawn from `seed`."""
@@ -45,10 +46,6 @@ class Renamer:
         for tokens in self.classes:
             mapping[tokens] = rng.permutation(tokens)
         return replace(row, ids=mapping[row.ids])
-
-
-def _is_syllable(piece: str) -> bool:
-    return len(piece) == 2 and piece[0] in "bcdfghjklmnpqrstvwxyz" and piece[1] in "aeiou"
 
 
 def _fixed_words() -> set[str]:

@@ -12,6 +12,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from context1.corpus.ids import GROUPS
 from context1.tasks.world_words import FIRST_NAMES, LAST_NAMES, QUESTIONS, STYLES, THING_NAMES, TOPICS
 from context1.tokens.harmony import render_turn
 from context1.tokens.tokenizer import Tokenizer
@@ -119,7 +120,6 @@ def _row(tokenizer: Tokenizer, words: _Words, count: int, questions: int, rng: r
 
 
 def _cards(words: _Words, count: int, rng: random.Random) -> list[_Card]:
-    groups = [a + b for a in "bcdfghjklmnpqrstvwxyz" for b in "aeiou"]
     subjects = [_Subject(words.name(rng), words.description(rng), []) for _ in range(max(2, count * 2 // 3))]
     for i in range(count):
         subject = subjects[i % len(subjects)]
@@ -128,7 +128,7 @@ def _cards(words: _Words, count: int, rng: random.Random) -> list[_Card]:
         value = target.name if target else rng.choice((words.name(rng), str(rng.randint(1000, 9999))))
         taken = {card.noun for card in subject.cards}
         noun = next(noun for noun in iter(lambda: words.noun(rng), "") if noun not in taken)
-        chunk_id = f"{rng.choice(groups)}{rng.randint(0, 99):02d}{rng.choice(groups)}"
+        chunk_id = rng.choice(GROUPS[0]) + rng.choice(GROUPS[1])
         subject.cards.append(_Card(chunk_id, subject, noun, value, target))
     cards = [card for subject in subjects for card in subject.cards]
     rng.shuffle(cards)

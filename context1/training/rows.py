@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from context1.schema import SCHEMA_VERSION, Noun, Trajectory
+from context1.tokens.spans import stretches
 
 INT = np.int32
 REAL = np.float32
@@ -87,21 +88,11 @@ def rows_of(trajectory: Trajectory) -> list[Row]:
 
     Raises `ValueError` if a sampled span's log-probabilities do not match its ids.
     """
-    edits = sorted(trajectory.edits, key=lambda edit: edit.at)
-    visible: list[int] = []
-    rows: list[Row] = []
-    start = 0
-    for edit in [*edits, None]:
-        end = len(trajectory.spans) if edit is None else edit.at
-        stretch = range(start, end)
-        if any(trajectory.spans[index].kind == "sampled" for index in stretch):
-            rows.append(_row(trajectory, visible, stretch))
-        visible = [*visible, *stretch]
-        if edit is not None:
-            removed = set(edit.removed)
-            visible = [index for index in visible if index not in removed]
-        start = end
-    return rows
+    return [
+        _row(trajectory, before, stretch)
+        for before, stretch in stretches(trajectory)
+        if any(trajectory.spans[index].kind == "sampled" for index in stretch)
+    ]
 
 
 def _row(trajectory: Trajectory, before: list[int], stretch: range) -> Row:

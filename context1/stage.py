@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -13,10 +12,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from context1.errors import InputError
 from context1.jsonl import TEMPORARY, atomic_write, read_jsonl, write_jsonl
+from context1.manifest import (
+    KEY,
+    MANIFEST,
+    Manifest,
+    digest,
+    entries_of,
+    first_difference,
+    read_manifest,
+    sha256_of,
+)
 from context1.progress import progress, say
 from context1.schema import SCHEMA_VERSION
 
@@ -32,38 +41,6 @@ __all__ = [
     "say",
     "write_jsonl",
 ]
-
-MANIFEST = "manifest.json"
-KEY = ".key"
-
-
-class FileEntry(BaseModel):
-    """One file that a stage made."""
-
-    path: str
-    """Relative to the stage's folder, with forward slashes."""
-    sha256: str
-    bytes: int
-
-
-class Manifest(BaseModel):
-    """What a finished stage read and made; `manifest.json` in its folder."""
-
-    schema_version: int
-    name: str
-    key: str
-    """sha256 over name, schema version, configuration and the inputs' digests."""
-    config: dict[str, Any]
-    inputs: dict[str, str]
-    """Digest of each input, by name."""
-    files: list[FileEntry]
-    summary: dict[str, Any]
-    seconds: float
-
-    @property
-    def digest(self) -> str:
-        """Identity of the contents: equal files give equal digests, however long they took."""
-        return _sha256_of([[entry.path, entry.sha256] for entry in self.files])
 
 
 def run_stage(
@@ -84,7 +61,7 @@ def run_stage(
     """
     digests = {label: digest(path) for label, path in sorted(inputs.items())}
     settings = json.loads(config.model_dump_json())
-    key = _sha256_of([name, SCHEMA_VERSION, settings, digests])
+    key = sha256_of([name, SCHEMA_VERSION, settings, digests])
     _check_replaceable(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_name(f"{output.name}.partial")
@@ -103,46 +80,13 @@ def run_stage(
                 key=key,
                 config=settings,
                 inputs=digests,
-                files=_entries(partial),
+                files=entries_of(partial),
                 summary=summary,
                 seconds=time.perf_counter() - started,
             )
             atomic_write(partial / MANIFEST, finished.model_dump_json(indent=1))
         _publish(partial, output)
         return finished.summary
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a finished stage. Raises `InputError` if there is none or it is broken."""
-    path = folder / MANIFEST
-    try:
-        return Manifest.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"{folder}: not the output of a finished stage (no {MANIFEST})") from None
-    except ValidationError as error:
-        raise InputError(
-            f"{path}: broken manifest: {error.errors()[0]['msg']}; run its stage again"
-        ) from None
-
-
-def digest(path: Path) -> str:
-    """sha256 identity of a file, of a folder's files, or of a finished stage (checked against its manifest).
-
-    Raises `InputError` when the path is missing or a stage's file no longer matches its manifest.
-    """
-    if path.is_file():
-        return _sha256_of_file(path)
-    if not path.is_dir():
-        raise InputError(f"{path}: no such file or folder")
-    entries = _entries(path)
-    if not (path / MANIFEST).is_file():
-        return _sha256_of([[entry.path, entry.sha256] for entry in entries])
-    manifest = read_manifest(path)
-    if damaged := _difference(manifest.files, entries):
-        raise InputError(
-            f"{path / damaged}: does not match {MANIFEST}; run the stage `{manifest.name}` again"
-        )
-    return manifest.digest
 
 
 def _check_replaceable(output: Path) -> None:
@@ -165,7 +109,7 @@ def _reusable(folder: Path, key: str) -> Manifest | None:
         return None
     if manifest.key != key:
         return None
-    if damaged := _difference(manifest.files, _entries(folder)):
+    if damaged := first_difference(manifest.files, entries_of(folder)):
         say(f"{folder / damaged}: does not match {MANIFEST}; the stage runs again")
         return None
     return manifest
@@ -226,29 +170,3 @@ def _locked(partial: Path) -> Iterator[None]:
         os.close(folder)
         if partial.is_dir() and not any(partial.iterdir()):
             partial.rmdir()
-
-
-def _entries(folder: Path) -> list[FileEntry]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in (MANIFEST, KEY))
-    return [
-        FileEntry(
-            path=path.relative_to(folder).as_posix(), sha256=_sha256_of_file(path), bytes=path.stat().st_size
-        )
-        for path in paths
-    ]
-
-
-def _difference(recorded: list[FileEntry], found: list[FileEntry]) -> str:
-    """The first path that is missing, altered or new; empty if none is."""
-    before = {entry.path: entry.sha256 for entry in recorded}
-    after = {entry.path: entry.sha256 for entry in found}
-    return next((path for path in sorted(before | after) if before.get(path) != after.get(path)), "")
-
-
-def _sha256_of(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-
-def _sha256_of_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -5,6 +5,7 @@ environment and overrides over them, in that order, and remembers where each fie
 """
 
 from context1.settings.corpus import CorpusSettings, SearchSettings
+from context1.settings.endpoints import EmbeddingSettings, EndpointSettings, RerankingSettings
 from context1.settings.evaluation import EvalSettings
 from context1.settings.profile import Budget, ProfileSettings
 from context1.settings.reward import RewardSettings
@@ -21,9 +22,12 @@ __all__ = [
     "Budget",
     "CorpusSettings",
     "CorpusTaskSettings",
+    "EmbeddingSettings",
+    "EndpointSettings",
     "EvalSettings",
     "ModelSettings",
     "ProfileSettings",
+    "RerankingSettings",
     "RewardSettings",
     "RlSettings",
     "SearchSettings",

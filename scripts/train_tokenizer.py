@@ -32,6 +32,7 @@ TURNS = (
     "final<Document id=balDun></Document><Document id=kerMon></Document>",
     "analysis about a [balDun] a, a; about a [kerMon] a.",
     "about",
+    "json",
     "nothing new",
     "[Token usage: 14,203/32,768]",
     "[Token usage: 203/640]",

@@ -7,6 +7,7 @@ is as consistent as before and says something new.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from context1.corpus.ids import GROUPS
 from context1.harness.messages import TINY
 from context1.policy.teacher import NOTHING
 from context1.tasks.world_words import QUESTIONS
+from context1.tokens.harmony import render_turn
 from context1.tokens.tokenizer import Tokenizer
 from context1.training.rows import INT, Row
 
@@ -28,15 +30,16 @@ class Renamer:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._vocab_size = tokenizer.vocab_size
         pieces = [tokenizer.decode([token]) for token in range(tokenizer.vocab_size)]
-        fixed = _fixed_words()
+        fixed = _fixed(tokenizer)
+        free = {token: piece for token, piece in enumerate(pieces) if token not in fixed}
         spaced = {
             token: piece[1:]
-            for token, piece in enumerate(pieces)
-            if piece[:1] == " " and piece[1:].isalpha() and len(piece) > SHORTEST and piece[1:] not in fixed
+            for token, piece in free.items()
+            if piece[:1] == " " and piece[1:].isalpha() and len(piece) > SHORTEST
         }
         names = [token for token, word in spaced.items() if word[0].isupper()]
         words = [token for token, word in spaced.items() if word.islower()]
-        groups = [[token for token, piece in enumerate(pieces) if piece in kind] for kind in map(set, GROUPS)]
+        groups = [[token for token, piece in free.items() if piece in kind] for kind in map(set, GROUPS)]
         self.classes = [np.array(tokens, INT) for tokens in (names, words, *groups) if tokens]
 
     def __call__(self, row: Row, seed: list[int]) -> Row:
@@ -48,7 +51,13 @@ class Renamer:
         return replace(row, ids=mapping[row.ids])
 
 
-def _fixed_words() -> set[str]:
-    texts = [*QUESTIONS, NOTHING, "Document Justification assistant functions search corpus prune chunks"]
-    texts += [value for value in TINY.model_dump().values() if isinstance(value, str)]
-    return {word.strip(".,?:[]{}") for text in texts for word in text.split()}
+def _fixed(tokenizer: Tokenizer) -> set[int]:
+    """Tokens of the harness's own texts, of turns' skeletons and of how questions are put."""
+    texts = [*QUESTIONS, *(text for text in TINY.model_dump().values() if isinstance(text, str))]
+    calls = [("search_corpus", '{"query":"about"}'), ("prune_chunks", '{"chunk_ids":["",""]}')]
+    turns = [
+        render_turn(tokenizer, NOTHING, calls, None),
+        render_turn(tokenizer, None, [], "<Document id=></Document><Document id=></Document>"),
+    ]
+    encoded = [tokenizer.encode(re.sub(r"{.*?}", "", text)) for text in texts]
+    return {token for ids in [*encoded, *turns] for token in ids}

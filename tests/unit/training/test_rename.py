@@ -84,3 +84,15 @@ def test_words_of_a_domain_that_is_held_out_are_no_strangers(rows, tokenizer):
     classes = {token for tokens in Renamer(tokenizer).classes for token in tokens.tolist()}
     for noun in nouns:
         assert classes.issuperset(tokenizer.encode(f" {noun}"))
+
+
+def test_no_token_of_the_harness_is_renamed(rows, tokenizer):
+    rename = Renamer(tokenizer)
+    for number, row in enumerate(rows):
+        told = tokenizer.decode(rename(row, [2, number]).ids.tolist())
+        turns = re.findall(r"<\|start\|>assistant(.+?)<\|message\|>", told)
+        assert turns and set(turns) <= {
+            " to=functions.search_corpus<|channel|>commentary <|constrain|>json",
+            "<|channel|>analysis",
+            "<|channel|>final",
+        }

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PARAM_CHARS = 6_000
 """MLflow's limit on a parameter's value."""
+RESUME_KEY = "context1.resume_key"
+"""Tag that names the work of a run, so that a restart of it finds the run."""
 
 
 def tracking_uri(settings: Settings) -> str:
@@ -31,8 +33,8 @@ class Tracker:
 
     Only rank 0 (by the RANK variable) writes; elsewhere all methods do nothing. If MLFLOW_RUN_ID is set,
     that run is used and left open: whoever made it ends it. `parent` is a run id to nest under;
-    naming the injected run itself nests a new one in it. A run
-    that was left unfinished under the same `resume_key` is continued, so that a restarted job stays one run.
+    naming the injected run itself nests a new one in it. A run that was left unfinished under the same
+    `resume_key` is continued, so that a restarted job stays one run; what it has logged is not logged again.
     """
 
     def __init__(
@@ -50,10 +52,12 @@ class Tracker:
         if parent:
             self.tags["mlflow.parentRunId"] = parent
         if resume_key:
-            self.tags["context1.resume_key"] = resume_key
+            self.tags[RESUME_KEY] = resume_key
         self.uri = tracking_uri(settings)
         self.run_id = ""
         self.owned = False
+        self.last_steps: dict[str, int] = {}
+        """Of each metric that a continued run holds from before."""
 
     def __enter__(self) -> Self:
         if self.active:
@@ -61,8 +65,11 @@ class Tracker:
             injected = os.environ.get("MLFLOW_RUN_ID", "")
             if injected == self.tags.get("mlflow.parentRunId"):
                 injected = ""  # asked in so many words for a run nested in the given one
-            self.run_id = injected or self._unfinished() or self._create()
+            continued = self._unfinished(injected)
+            self.run_id = injected or continued or self._create()
             self.owned = not injected
+            if continued:
+                self.last_steps = self._last_steps()
             if injected:
                 for key, value in self.tags.items():
                     if key != "mlflow.parentRunId":
@@ -87,15 +94,16 @@ class Tracker:
                 self.client.log_batch(self.run_id, params=flat[start : start + 100])
 
     def metrics(self, values: Mapping[str, float], step: int = 0) -> None:
-        """Logs numbers at a step."""
+        """Logs numbers at a step; a continued run leaves out those that it holds already."""
         if self.active:
             from mlflow.entities import Metric
             from mlflow.utils.time import get_current_time_millis
 
             now = get_current_time_millis()
-            self.client.log_batch(
-                self.run_id, [Metric(key, float(value), now, step) for key, value in values.items()]
-            )
+            new = {key: value for key, value in values.items() if step > self.last_steps.get(key, -1)}
+            points = [Metric(key, float(value), now, step) for key, value in new.items()]
+            if points:
+                self.client.log_batch(self.run_id, points)
 
     def dataset(self, path: Path, name: str, context: str = "input") -> None:
         """Notes that the run read these files: name, place and content digest."""
@@ -117,14 +125,18 @@ class Tracker:
         else:
             self.client.log_artifact(self.run_id, str(path), folder or None)
 
-    def _unfinished(self) -> str:
-        key = self.tags.get("context1.resume_key")
+    def _unfinished(self, injected: str) -> str:
+        """The run that this one continues: the injected one if it was ours before, or one of our own."""
+        key = self.tags.get(RESUME_KEY)
         if not key:
             return ""
+        if injected:
+            ours = self.client.get_run(injected).data.tags.get(RESUME_KEY) == key
+            return injected if ours else ""
         experiment = _experiment(self.client, self.uri, self.settings)
         found = self.client.search_runs(
             [experiment],
-            f"tags.`context1.resume_key` = '{key}' and attributes.status != 'FINISHED'",
+            f"tags.`{RESUME_KEY}` = '{key}' and attributes.status != 'FINISHED'",
             max_results=1,
         )
         if not found:
@@ -132,6 +144,11 @@ class Tracker:
         run_id: str = found[0].info.run_id
         self.client.update_run(run_id, status="RUNNING")
         return run_id
+
+    def _last_steps(self) -> dict[str, int]:
+        names = self.client.get_run(self.run_id).data.metrics
+        histories = {name: self.client.get_metric_history(self.run_id, name) for name in names}
+        return {name: max(point.step for point in points) for name, points in histories.items()}
 
     def _create(self) -> str:
         experiment = _experiment(self.client, self.uri, self.settings)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from uuid import uuid4
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from context1.settings import Settings
 from context1.stage import atomic_write
@@ -19,11 +21,15 @@ class Job(BaseModel):
     settings: Settings
     inputs: dict[str, Path]
     output: Path
+    id: str = Field(default_factory=lambda: uuid4().hex)
+    """Stays when half-done work is continued, so that MLflow sees one run."""
 
 
 def run_job(job: Job) -> None:
     """Writes the job file into the output folder and runs the ranks on this machine."""
     path = job.output / "job.json"
+    if path.exists():
+        job = job.model_copy(update={"id": json.loads(path.read_text())["id"]})
     atomic_write(path, job.model_dump_json())
     train = job.settings.train
     command = worker_command("context1.training.worker", str(path))

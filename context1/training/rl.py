@@ -58,11 +58,13 @@ def work(job: Job) -> None:
     history: list[dict[str, float]] = state.get("history", [])
     episodes = sum(len(step) for step in plan) * rl.rollouts
     with (
-        Tracker(settings, "rl", {"stage": "rl"}, resume_key=str(job.output)) as tracker,
+        Tracker(settings, "rl", {"stage": "rl"}, resume_key=job.id) as tracker,
         progress(episodes // distributed.world(), "rl episodes") as advance,
     ):
         tracker.params({"rl": rl.model_dump(), "train": settings.train.model_dump()})
         advance(sum(len(step) for step in plan[:done]) * rl.rollouts // distributed.world())
+        for step, metrics in enumerate(history):
+            tracker.metrics(metrics, step)  # those that a kill kept from MLflow
         for step in range(done, rl.steps):
             started = time.perf_counter()
             beta = beta_at(step, rl.steps, rl.beta_start, rl.beta_end, rl.beta_hold)

@@ -68,7 +68,7 @@ def work(job: Job) -> None:
     phases = phases_of(rows, warm_pools(job, tokenizer), sft)
     steps = sum(phase.steps for phase in phases)
     with (
-        Tracker(settings, "sft", {"stage": "sft"}, resume_key=str(job.output)) as tracker,
+        Tracker(settings, "sft", {"stage": "sft"}, resume_key=job.id) as tracker,
         progress(steps, "sft steps") as advance,
     ):
         tracker.params({"sft": sft.model_dump(), "train": settings.train.model_dump()})
@@ -79,7 +79,7 @@ def work(job: Job) -> None:
             seed=settings.train.seed,
             checkpoints=Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep),
             checkpoint_every=settings.train.checkpoint_every,
-            rename=Renamer(tokenizer, settings.world.held_out) if sft.rename else None,
+            rename=Renamer(tokenizer) if sft.rename else None,
             log=_Log(tracker, advance, steps),
         )
         summary = {
@@ -106,12 +106,16 @@ def train_sft(
 ) -> list[dict[str, float]]:
     """Trains through the phases; continues from the latest checkpoint if there is one.
 
-    Every rank calls it with the same arguments. Returns (and passes to `log`) the metrics of each step:
-    `loss` and `entropy` in nats a token, `rate`, `grad_norm`, `tokens`, `seconds`.
+    Every rank calls it with the same arguments. Returns (and passes to `log`, those before the checkpoint
+    included) the metrics of each step: `loss` and `entropy` in nats a token, `rate`, `grad_norm`,
+    `trained_tokens`, `row_tokens`, `seconds`.
     """
     steps = sum(phase.steps for phase in phases)
     done, state = checkpoints.load(trainer) if checkpoints else (0, {})
     history: list[dict[str, float]] = state.get("history", [])
+    if log:
+        for step, metrics in enumerate(history):
+            log(step, metrics)
     for step, (_, rows) in enumerate(batches(phases, settings.batch_tokens, seed)):
         if step < done:
             continue
@@ -174,14 +178,14 @@ class _Log:
     """Means over a few steps at a time, so that logging costs little where steps are short."""
 
     def __init__(self, tracker: Tracker, advance: Callable[..., None], steps: int) -> None:
-        self.tracker, self.advance = tracker, advance
+        self.tracker, self.advance, self.steps = tracker, advance, steps
         self.every = max(1, steps // 100)
         self.pending: list[dict[str, float]] = []
 
     def __call__(self, step: int, metrics: dict[str, float]) -> None:
         self.pending.append(metrics)
         self.advance(1, f"loss {metrics['loss']:.3f}")
-        if len(self.pending) >= self.every:
+        if len(self.pending) == self.every or step + 1 == self.steps:
             means = {k: sum(m[k] for m in self.pending) / len(self.pending) for k in self.pending[0]}
             self.tracker.metrics(means, step)
             self.pending = []

@@ -1,8 +1,8 @@
 """Run as each rank by test_kill.py: the real worker, which kills itself at a given moment.
 
-`kill_rank.py JOB MOMENT`; moments are `rollout`, `update`, `write`, `point` and `never`. Rewards are made up
-from what was sampled: a model as small and untrained as the test's earns none, and without them nothing is
-updated.
+`kill_rank.py JOB [MOMENT COUNT]`: the COUNT-th moment of the kind `episode`, `update`, `write` or `point`.
+Rewards are made up from what was sampled: a model as small and untrained as the test's earns none, and
+without them nothing is updated.
 """
 
 import os
@@ -35,22 +35,24 @@ def dies_at(count: int, function: Callable[..., Any], rank: int) -> Callable[...
     return wrapper
 
 
-def arm(moment: str) -> None:
+def arm(moment: str, count: int) -> None:
     """Plants the kill."""
-    if moment == "rollout":  # two episodes into rank 1's second wave; its first is saved
-        count = dies_at(6, lambda: None, rank=1)
+    if moment == "episode":  # of rank 1's, as it ends
+        ended = dies_at(count, lambda: None, rank=1)
         play = Player.play
 
         def playing(self: Player, step: int, tasks: Any, wave: Any, on_done: Any) -> Any:
-            return play(self, step, tasks, wave, lambda trajectory: (count(), on_done(trajectory)))
+            return play(self, step, tasks, wave, lambda trajectory: (ended(), on_done(trajectory)))
 
         Player.play = playing  # type: ignore[method-assign]
-    elif moment == "update":  # the second substep, after its backward pass, before the optimizer's step
-        Trainer._step = dies_at(2, Trainer._step, rank=0)  # type: ignore[method-assign]
-    elif moment == "write":  # of the first checkpoint's files
-        torch.save = dies_at(1, torch.save, rank=1)
-    elif moment == "point":  # the second checkpoint has its name, `latest` still points at the first
-        checkpoint.atomic_write = dies_at(2, checkpoint.atomic_write, rank=0)  # type: ignore[attr-defined]
+    elif moment == "update":  # after the backward pass, before the optimizer's step
+        Trainer._step = dies_at(count, Trainer._step, rank=0)  # type: ignore[method-assign]
+    elif moment == "write":  # of one of a checkpoint's files
+        torch.save = dies_at(count, torch.save, rank=1)
+    elif moment == "point":  # a checkpoint has its name, `latest` does not point at it yet
+        checkpoint.atomic_write = dies_at(  # type: ignore[attr-defined]
+            count, checkpoint.atomic_write, rank=0
+        )
 
 
 def made_up_reward(task: Task, trajectory: Trajectory, *_: Any) -> Reward:
@@ -61,5 +63,6 @@ def made_up_reward(task: Task, trajectory: Trajectory, *_: Any) -> Reward:
 
 if __name__ == "__main__":
     scoring.reward = made_up_reward  # type: ignore[attr-defined]
-    arm(sys.argv[2])
+    if sys.argv[2:]:
+        arm(sys.argv[2], int(sys.argv[3]))
     sys.exit(worker.main(sys.argv[1:2]))

@@ -13,6 +13,7 @@ from context1.models.tiny import tiny_qwen3
 from context1.settings import Settings
 from context1.tasks.generate import generate
 from context1.tokens.tokenizer import load_tokenizer
+from context1.tracking import connect, tracking_uri
 from context1.training.job import Job
 from context1.training.launch import WorkerFailed, launch
 
@@ -21,43 +22,51 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 SCRIPT = Path(__file__).with_name("kill_rank.py")
 TINY = {
     "train.checkpoint_every": 2,
+    "sft.tasks": 8,
+    "sft.steps": 4,
+    "sft.rename": True,
     "rl.steps": 3,
     "rl.queries": 4,
     "rl.rollouts": 4,
     "rl.substeps": 2,
     "rl.wave": 4,
-    "profile.budget.reserve": 48,
 }
+SHORT = {"profile.budget.reserve": 48}
+"""Of RL: an untrained model ends no turn by itself."""
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """The smallest RL run: four waves a step on two ranks, from an untrained model."""
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Holds what both stages read, and an untrained model for RL."""
     root = tmp_path_factory.mktemp("kill")
-    settings = Settings.load(profile="smoke", overrides={**TINY, "runs": str(root)})
+    settings = Settings.load(profile="smoke", overrides=TINY)
     ingest(settings, "", root / "ingest")
     index(settings, root / "ingest", root / "index")
     generate(settings, "", root / "ingest", root / "index", root / "generate")
     tokenizer = load_tokenizer("tiny")
+    profile = make_profile(Settings.load(profile="smoke", overrides=SHORT).profile, tokenizer)
     model = tiny_qwen3(settings.model, tokenizer.vocab_size)
-    save_model(model, root / "start", make_profile(settings.profile, tokenizer).hash, tokenizer.id)
-    inputs = {"index": root / "index", "tasks": root / "generate", "start": root / "start"}
-    return Job(stage="rl", settings=settings, inputs=inputs, output=root)
+    save_model(model, root / "start", profile.hash, tokenizer.id)
+    return root
 
 
-def run(job: Job, name: str, moments: list[str]) -> Path:
-    """One run in a folder of its own, restarted after each kill."""
-    output = job.output / name
+def run(root: Path, stage: str, kills: list[tuple[str, int]]) -> Path:
+    """The smallest run on two ranks (RL in four waves a step), started again after each kill."""
+    short = SHORT if stage == "rl" else {}
+    settings = Settings.load(profile="smoke", overrides={**TINY, **short, "runs": str(root)})
+    inputs = {"index": root / "index", "tasks": root / "generate"}
+    if stage == "rl":
+        inputs["start"] = root / "start"
+    output = root / f"{stage}-{len(kills)}"
     output.mkdir()
     path = output / "job.json"
-    path.write_text(job.model_copy(update={"output": output}).model_dump_json())
-    for moment in moments:
-        command = [sys.executable, str(SCRIPT), str(path), moment]
-        if moment == "never":
-            launch(command, procs=2)
-        else:
-            with pytest.raises(WorkerFailed, match="was killed by SIGKILL"):
-                launch(command, procs=2)
+    job = Job(stage=stage, settings=settings, inputs=inputs, output=output, id=output.name)
+    path.write_text(job.model_dump_json())
+    command = [sys.executable, str(SCRIPT), str(path)]
+    for moment, count in kills:
+        with pytest.raises(WorkerFailed, match="was killed by SIGKILL"):
+            launch([*command, moment, str(count)], procs=2)
+    launch(command, procs=2)
     return output
 
 
@@ -69,14 +78,37 @@ def without_times(output: Path) -> list[dict[str, float]]:
     ]
 
 
-def test_killed_run_ends_like_an_uninterrupted_one(job: Job) -> None:
-    straight = run(job, "straight", ["never"])
-    killed = run(job, "killed", ["rollout", "update", "write", "point", "never"])
+def logged(root: Path, output: Path, name: str) -> list[tuple[int, float]]:
+    """(step, value) of every point that MLflow holds of the one run that the work in `output` is."""
+    client = connect(tracking_uri(Settings(runs=root)))
+    everywhere = [experiment.experiment_id for experiment in client.search_experiments()]
+    (one,) = client.search_runs(everywhere, f"tags.`context1.resume_key` = '{output.name}'")
+    assert one.info.status == "FINISHED"
+    return sorted((point.step, point.value) for point in client.get_metric_history(one.info.run_id, name))
+
+
+@pytest.mark.parametrize(
+    ("stage", "kills"),
+    [
+        ("sft", [("write", 2), ("update", 1)]),
+        # The sixth episode is the second of rank 1's second wave; its first wave is saved.
+        ("rl", [("episode", 6), ("update", 2), ("write", 1), ("point", 2)]),
+    ],
+)
+def test_killed_run_ends_like_an_uninterrupted_one(
+    root: Path, stage: str, kills: list[tuple[str, int]]
+) -> None:
+    straight, killed = run(root, stage, []), run(root, stage, kills)
     metrics = without_times(straight)
-    assert [line["updates"] for line in metrics] == [2, 2, 2]
     assert metrics == without_times(killed)
     weights = [(output / "model" / "model.safetensors").read_bytes() for output in (straight, killed)]
     assert weights[0] == weights[1]
-    assert weights[0] != (job.inputs["start"] / "model.safetensors").read_bytes()
-    assert not list((killed / "waves").glob("*"))
-    assert all(line["first_ratio_off"] < 1e-5 and line["first_ratio_off_max"] < 1e-3 for line in metrics)
+    for output in (straight, killed):
+        assert logged(root, output, "loss") == [(step, line["loss"]) for step, line in enumerate(metrics)]
+    if stage == "rl":
+        assert weights[0] != (root / "start" / "model.safetensors").read_bytes()
+        assert [line["updates"] for line in metrics] == [2, 2, 2]
+        assert not list((killed / "waves").glob("*"))
+        assert all(line["first_ratio_off"] < 1e-5 and line["first_ratio_off_max"] < 1e-3 for line in metrics)
+    else:
+        assert len(metrics) == 4 and metrics[-1]["loss"] < metrics[0]["loss"]

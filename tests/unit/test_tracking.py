@@ -122,6 +122,36 @@ def test_a_restarted_job_continues_its_run(settings: Settings) -> None:
     assert third.run_id != first.run_id, "a finished run is not reopened"
 
 
+def points(settings: Settings, run_id: str, name: str) -> list[tuple[int, float]]:
+    return [(point.step, point.value) for point in client(settings).get_metric_history(run_id, name)]
+
+
+def log_steps(tracker: Tracker, steps: range) -> None:
+    for step in steps:
+        tracker.metrics({"loss": step / 2, **({"late": 1.0} if step > 3 else {})}, step)
+
+
+def test_a_continued_run_holds_each_step_once(settings: Settings) -> None:
+    first = Tracker(settings, "rl", resume_key="twice")
+    log_steps(first.__enter__(), range(3))  # and the process dies here, its checkpoint at step 1
+    with Tracker(settings, "rl", resume_key="twice") as second:
+        log_steps(second, range(1, 6))
+    assert second.run_id == first.run_id
+    assert points(settings, first.run_id, "loss") == [(step, step / 2) for step in range(6)]
+    assert points(settings, first.run_id, "late") == [(4, 1.0), (5, 1.0)]
+
+
+def test_an_injected_run_holds_each_step_of_one_work_once(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = client(settings).create_run("0").info.run_id
+    monkeypatch.setenv("MLFLOW_RUN_ID", given)
+    for key, steps in (("one", range(2)), ("one", range(1, 3)), ("other", range(1))):
+        with Tracker(settings, "rl", resume_key=key) as tracker:
+            log_steps(tracker, steps)
+    assert points(settings, given, "loss") == [(0, 0.0), (1, 0.5), (2, 1.0), (0, 0.0)]
+
+
 def test_the_address_is_chosen_by_setting_then_environment(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

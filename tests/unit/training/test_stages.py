@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from context1.settings import Settings
-from context1.training import stages
-from context1.training.job import Job
+from context1.training import job, stages
 
 AGAIN = """
 import sys
@@ -26,13 +25,13 @@ print([name for name in ("torch", "transformers", "peft", "mlflow") if name in s
 """
 
 
-def trained(job: Job) -> None:
+def trained(work: job.Job) -> None:
     """Stands in for the ranks."""
-    (job.output / "model").mkdir()
-    (job.output / "model" / "config.json").write_text("{}")
-    (job.output / "checkpoints").mkdir()
-    (job.output / "job.json").write_text("{}")
-    (job.output / ".summary.json").write_text(json.dumps({"steps": 7}))
+    (work.output / "model").mkdir()
+    (work.output / "model" / "config.json").write_text("{}")
+    (work.output / "checkpoints").mkdir()
+    (work.output / "job.json").write_text("{}")
+    (work.output / ".summary.json").write_text(json.dumps({"steps": 7}))
 
 
 def test_a_reused_output_costs_no_import_of_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,3 +51,19 @@ def test_a_reused_output_costs_no_import_of_torch(tmp_path: Path, monkeypatch: p
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
     assert "sft: reused" in done.stderr and "rl: reused" in done.stderr
+
+
+def test_work_keeps_its_id_until_it_begins_afresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, settings = tmp_path / "given", Settings.load(profile="smoke")
+    given.write_text("stands for all inputs")
+    seen: list[str] = []
+
+    def killed(command: list[str], *_: object, **__: object) -> None:
+        seen.append(json.loads(Path(command[-1]).read_text())["id"])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(job, "launch", killed)
+    for fresh in (False, False, True):
+        with pytest.raises(KeyboardInterrupt):
+            stages.rl(settings, given, given, given, tmp_path / "rl", fresh)
+    assert seen[0] == seen[1] != seen[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Mapping
@@ -167,13 +168,33 @@ def connect(uri: str) -> MlflowClient:
     for chatty in ("mlflow", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     if uri.startswith("sqlite:///"):
-        Path(uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+        _create_database(Path(uri.removeprefix("sqlite:///")))
     client = MlflowClient(tracking_uri=uri)
     try:
         client.search_experiments(max_results=1)
     except MlflowException as error:
         raise InputError(f"tracking.uri {uri}: MLflow does not answer: {error.message}") from None
     return client
+
+
+def _create_database(path: Path) -> None:
+    """Makes the SQLite file with MLflow's tables, unless it is there.
+
+    Made aside and linked, because MLflow can neither go on with a half-made one nor make one twice at once.
+    """
+    from mlflow import MlflowClient
+
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside.unlink(missing_ok=True)
+    try:
+        MlflowClient(tracking_uri=f"sqlite:///{aside}").search_experiments(max_results=1)
+        with contextlib.suppress(FileExistsError):
+            os.link(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _experiment(client: MlflowClient, uri: str, settings: Settings) -> str:

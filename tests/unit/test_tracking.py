@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -166,3 +169,19 @@ def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     down = Settings.load(overrides={"tracking.uri": "http://127.0.0.1:9"})
     with pytest.raises(InputError, match=r"tracking\.uri http://127\.0\.0\.1:9"), Tracker(down, "rl"):
         pass
+
+
+@pytest.mark.slow
+def test_the_database_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path / 'runs' / 'mlflow.db'}"
+    code = f"from context1.tracking import connect; connect({uri!r})"
+    killed = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("runs/.mlflow.db.*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    assert not (tmp_path / "runs" / "mlflow.db").exists()
+    racing = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(2)]
+    assert [(one.communicate()[1], one.returncode)[1] for one in racing] == [0, 0]
+    assert connect(uri).search_experiments()

@@ -22,7 +22,8 @@ import numpy as np
 
 from context1.schema import Chunk
 from context1.search.embedded import EmbeddedBackend, build_index
-from context1.search.embedding import MiniLm, Vectors
+from context1.search.embedder import Embedder, Vectors
+from context1.search.minilm import MiniLm
 from context1.settings import SearchSettings
 
 EXCLUDED = 300
@@ -30,7 +31,7 @@ CONCURRENT = 32
 VOCABULARY = 50_000
 
 
-class RandomEmbedder:
+class RandomEmbedder(Embedder):
     """Unit vectors around 200 centres, as wide as MiniLM's."""
 
     id, dim, cheap = "random", 384, True

@@ -65,7 +65,7 @@ def _tokenizer(settings: Settings) -> tuple[str, str]:
 def _embedder(settings: Settings) -> tuple[str, str]:
     from context1.search.embedding import load_embedder
 
-    vectors = load_embedder(settings.search.embedder).embed(["a test"])
+    vectors = load_embedder(settings.search).embed(["a test"])
     return "ok", f"{settings.search.embedder}, {vectors.shape[1]} dimensions"
 
 

@@ -22,7 +22,7 @@ from context1.search.fusion import rrf
 from context1.search.grep import grep
 from context1.search.index import BM25_FOLDER, build_index, read_index_manifest
 from context1.search.queries import QueryVectors
-from context1.search.rerank import fuse_scores
+from context1.search.rerank import Reranking, fuse_scores
 from context1.search.store import ChunkStore
 from context1.settings import SearchSettings
 
@@ -61,7 +61,8 @@ class EmbeddedBackend:
         self._by_id = np.empty(len(self._store), dtype=np.int64)
         self._by_id[np.argsort(np.array(self._store.ids))] = np.arange(len(self._store))
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="search") if threads else None
-        self._queries = QueryVectors(embedder, self._pool)
+        self._queries = QueryVectors(embedder, threads)
+        self._reranking = Reranking(settings, threads)
 
     @classmethod
     def open(
@@ -72,7 +73,7 @@ class EmbeddedBackend:
         Raises `InputError` if there is no whole index or it was built with other settings.
         """
         read_index_manifest(folder)
-        return cls(folder, settings, embedder or load_embedder(settings.embedder, settings.language), threads)
+        return cls(folder, settings, embedder or load_embedder(settings), threads)
 
     @property
     def index_id(self) -> str:
@@ -81,7 +82,8 @@ class EmbeddedBackend:
     async def search(self, query: str, *, limit: int = 50, exclude: Collection[str] = ()) -> list[Hit]:
         """See `SearchBackend.search`."""
         vector = await self._queries.vector(query)
-        return await self._run(self._search, query, vector, limit, exclude)
+        hits = await self._run(self._search, query, vector, self._reranking.depth(limit), exclude)
+        return (await self._reranking.order(query, hits))[:limit]
 
     async def grep(self, pattern: str, *, limit: int = 5) -> list[Hit]:
         """See `SearchBackend.grep`."""
@@ -90,7 +92,8 @@ class EmbeddedBackend:
     async def read(self, doc_id: str, *, query: str) -> list[Hit]:
         """See `SearchBackend.read`."""
         rows = self._store.of_document(doc_id)
-        return self._read(rows, query, await self._queries.vector(query))
+        hits = self._read(rows, query, await self._queries.vector(query))
+        return await self._reranking.order(query, hits)
 
     async def chunks(self, chunk_ids: Sequence[str]) -> list[Chunk]:
         """See `SearchBackend.chunks`."""
@@ -98,7 +101,8 @@ class EmbeddedBackend:
 
     def search_now(self, query: str, *, limit: int = 50, exclude: Collection[str] = ()) -> list[Hit]:
         """`search` in this thread."""
-        return self._search(query, self._queries.now(query), limit, exclude)
+        hits = self._search(query, self._queries.now(query), self._reranking.depth(limit), exclude)
+        return self._reranking.order_now(query, hits)[:limit]
 
     def grep_now(self, pattern: str, *, limit: int = 5) -> list[Hit]:
         """`grep` in this thread."""
@@ -107,12 +111,15 @@ class EmbeddedBackend:
 
     def read_now(self, doc_id: str, *, query: str) -> list[Hit]:
         """`read` in this thread."""
-        return self._read(self._store.of_document(doc_id), query, self._queries.now(query))
+        hits = self._read(self._store.of_document(doc_id), query, self._queries.now(query))
+        return self._reranking.order_now(query, hits)
 
     def close(self) -> None:
         """Stops the threads, if there are any."""
         if self._pool:
             self._pool.shutdown()
+        self._queries.close()
+        self._reranking.close()
 
     def _search(self, query: str, vector: Vectors, limit: int, exclude: Collection[str]) -> list[Hit]:
         wanted = max(limit, self._settings.candidates)

@@ -71,7 +71,7 @@ def build_index(
     if len({chunk.id for chunk in rows}) != len(rows):
         raise InputError("two chunks have the same id; chunk all documents of an index in one go")
     analyser = Analyser(settings.language)
-    embedder = embedder or load_embedder(settings.embedder, settings.language)
+    embedder = embedder or load_embedder(settings)
     out.mkdir(parents=True, exist_ok=True)
     (out / INDEX).unlink(missing_ok=True)
 

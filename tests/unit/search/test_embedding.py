@@ -5,7 +5,11 @@ import pytest
 
 from context1.errors import InputError
 from context1.search.analyser import Analyser
-from context1.search.embedding import BATCH_WORDPIECES, HashEmbedder, MiniLm, load_embedder
+from context1.search.embedding import load_embedder
+from context1.search.hashed import HashEmbedder
+from context1.search.minilm import MiniLm
+from context1.search.onnx_text import BATCH_WORDPIECES
+from context1.settings import SearchSettings
 
 TEXT = "market river signed glacier tenor 1987 Ohio patent e-mail naïve 東京 of the quarterly"
 WORDS = TEXT.split()
@@ -33,7 +37,7 @@ def test_hash_inner_products_approach_the_cosine_of_term_counts() -> None:
 
 def test_unknown_embedder() -> None:
     with pytest.raises(InputError, match=r"search\.embedder.*glove"):
-        load_embedder("glove")
+        load_embedder(SearchSettings(embedder="glove"))
 
 
 @pytest.fixture(scope="module")

@@ -230,7 +230,12 @@ def player() -> Player:
 @pytest.fixture(scope="session")
 def checks() -> SimpleNamespace:
     """The laws that hold for every episode, whoever plays it."""
-    from context1.tokens.spans import context_ids, visible_spans
+
+    def context_at(trajectory: Trajectory, spans: int) -> list[int]:
+        """Ids of the first `spans` spans that no edit made by then has removed."""
+        removed = {index for edit in trajectory.edits if edit.at <= spans for index in edit.removed}
+        first = enumerate(trajectory.spans[:spans])
+        return [token for index, span in first if index not in removed for token in span.ids]
 
     def within_budget(played: Played) -> None:
         budget, trajectory = played.profile.budget, played.trajectory
@@ -252,9 +257,8 @@ def checks() -> SimpleNamespace:
             span = trajectory.spans[index]
             assert span.ids == sent[: view.max_tokens]
             assert span.sample is not None and len(span.sample.logprobs) == len(span.ids)
-            seen = visible_spans(index, trajectory.edits)
-            assert [i for index in seen for i in trajectory.spans[index].ids] == view.ids
-        assert max([len(context_ids(trajectory)), 0]) <= played.profile.budget.total
+            assert context_at(trajectory, index) == view.ids
+        assert len(context_at(trajectory, len(trajectory.spans))) <= played.profile.budget.total
 
     def chunks_once(played: Played) -> None:
         trajectory = played.trajectory

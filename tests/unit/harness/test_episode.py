@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from typing import Any
 
 import pytest
 
@@ -139,20 +140,28 @@ def test_grep_shows_five_at_most(player) -> None:
 
 
 def test_prunes_first_then_retrieval_into_the_room_they_made(player, checks) -> None:
-    """At 440 of 640 tokens a search alone gets what is left; with a prune in the same turn, it gets more."""
+    """A search alone gets what is left; with a prune in the same turn it gets more, never less."""
 
-    def run(*extra: tuple[str, object]) -> list[str]:
+    def run(total: int, *extra: tuple[str, object]) -> Any:
         script = [
             player.search("in order"),
             player.search("in order"),
             player.turn(("search_corpus", "in order"), *extra),
             player.answer(IDS[0]),
         ]
-        played = player.play(script, profile=player.profile(hard=543 - 1, reserve=97, total=640))
+        profile = player.profile(soft=1, hard=total - 97, reserve=96, total=total)
+        played = player.play(script, profile=profile)
         checks.everything(played)
-        return played.trajectory.calls[2].chunk_ids
+        return played
 
-    assert len(run()) < len(run(("prune_chunks", IDS[:5])))
+    used = run(2_000).views[2].used
+    prune = ("prune_chunks", IDS[:5])
+    shown = [
+        tuple(len(run(total, *extra).trajectory.calls[2].chunk_ids) for extra in ((), (prune,)))
+        for total in range(used + 160, used + 320, 20)
+    ]
+    assert all(alone <= after_prune for alone, after_prune in shown)
+    assert any(alone < after_prune for alone, after_prune in shown)
 
 
 def test_unknown_ids_of_a_prune_are_named_and_nothing_fails(player) -> None:

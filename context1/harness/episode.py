@@ -5,30 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from time import perf_counter
 
 from context1.harness import messages
 from context1.harness.answer import parse_answer
 from context1.harness.budget import Zone, longest_response, zone_of
 from context1.harness.context import Context
-from context1.harness.events import (
-    Event,
-    ObservationEvent,
-    OnEvent,
-    PruneEvent,
-    ResultEvent,
-    ToolCallEvent,
-    TurnEvent,
-    UsageEvent,
-)
-from context1.harness.messages import clip
+from context1.harness.events import OnEvent, ToolCallEvent, TurnEvent, UsageEvent
 from context1.harness.profile import HarnessProfile
+from context1.harness.record import Record
 from context1.harness.rendering import rendering_of
-from context1.harness.replies import Reply, answer_at_once, answer_retrieval
+from context1.harness.replies import answer_at_once, answer_retrieval
 from context1.harness.retrieval import retrieve
 from context1.harness.tools import Judged, judge
 from context1.policy.policy import Action, EpisodeKey, Policy, PolicySession, PolicyUnavailable, View
-from context1.schema import EndReason, Task, ToolCall, Trajectory
+from context1.schema import Task, Trajectory
 from context1.search.backend import SearchBackend, SearchUnavailable
 from context1.tokens.parse import Turn, parse_turn
 from context1.tokens.tokenizer import Tokenizer
@@ -58,7 +48,7 @@ async def run_episode(
     try:
         session = policy.open(key, task)
     except PolicyUnavailable as error:
-        return episode.finish("infrastructure", str(error))
+        return episode.record.finish("infrastructure", str(error))
     try:
         await asyncio.sleep(0)  # so that all episodes of a wave have their seats before one infers
         observation = episode.begin()
@@ -66,11 +56,11 @@ async def run_episode(
             episode.observe(observation)
             action = await episode.infer(session)
             observation = await episode.act(action)
-        return episode.finish()
+        return episode.record.finish()
     except (SearchUnavailable, PolicyUnavailable) as error:
-        return episode.finish("infrastructure", f"{type(error).__name__}: {error}")
+        return episode.record.finish("infrastructure", f"{type(error).__name__}: {error}")
     except asyncio.CancelledError:
-        episode.finish("cancelled")
+        episode.record.finish("cancelled")
         raise
     finally:
         with suppress(PolicyUnavailable):
@@ -96,7 +86,6 @@ class Episode:
         self.profile = profile
         self.budget = profile.budget
         self.tokenizer = tokenizer
-        self.on_event = on_event
         self.rendering = rendering_of(profile, tokenizer)
         self.context = Context(profile.budget.total)
         self.used = 0
@@ -114,9 +103,7 @@ class Episode:
             tokenizer=tokenizer.id,
             trainable=policy.trainable,
         )
-        self.started = perf_counter()
-        self.policy_seconds = 0.0
-        self.search_seconds = 0.0
+        self.record = Record(self.trajectory, self.context, on_event)
 
     def begin(self) -> Observation | None:
         """The prompt; None if it alone fills the context."""
@@ -143,9 +130,8 @@ class Episode:
             total=self.budget.total,
             zone=self.zone,
         )
-        asked = perf_counter()
-        action = await session.infer(view)
-        self.policy_seconds += perf_counter() - asked
+        with self.record.clock("policy"):
+            action = await session.infer(view)
         self.trajectory.turns += 1
         action = _within(action, view.max_tokens)
         context.add_sampled(action.ids, action.sample)
@@ -159,7 +145,7 @@ class Episode:
         """
         turn = self._read(action)
         if turn.final is not None and not turn.errors:
-            self._conclude(turn.final)
+            self.record.answer(parse_answer(turn.final, self.context.shown))
             return None
         tools, hard = self.profile.tools, self.zone == "hard"
         written = [] if turn.errors else turn.calls
@@ -176,20 +162,6 @@ class Episode:
         complaint = self.rendering.malformed(turn.errors[0]) if turn.errors else []
         return self._with_usage([*await self._run(calls, len(complaint)), (complaint, None)])
 
-    def finish(self, end: EndReason | None = None, error: str = "") -> Trajectory:
-        """The trajectory, complete; `end` where something else than `act` ended the episode."""
-        trajectory, context = self.trajectory, self.context
-        if end is not None:
-            trajectory.end, trajectory.error = end, error
-        trajectory.spans, trajectory.edits = context.spans, context.edits
-        trajectory.shown, trajectory.pruned = list(context.shown), context.pruned
-        trajectory.peak_tokens = context.peak
-        policy, search = self.policy_seconds, self.search_seconds
-        harness = perf_counter() - self.started - policy - search
-        trajectory.seconds = {"policy": policy, "search": search, "harness": harness}
-        self._tell(ResultEvent(trajectory))
-        return trajectory
-
     def _read(self, action: Action) -> Turn:
         """Parses the turn; closes it where it was cut."""
         turn = parse_turn(action.ids, self.tokenizer)
@@ -198,52 +170,22 @@ class Episode:
             self.context.add_text(self.rendering.end)
         if not turn.errors and turn.final is None and not turn.calls:
             turn.errors.append(messages.NOTHING)
-        self._tell(TurnEvent(self.number, turn.analysis, len(action.ids), turn.errors))
+        self.record.tell(TurnEvent(self.record.turn, turn.analysis, len(action.ids), turn.errors))
         return turn
-
-    def _conclude(self, final: str) -> None:
-        """The final answer ends the episode, well formed or not."""
-        answer = parse_answer(final, self.context.shown)
-        trajectory = self.trajectory
-        trajectory.final = answer.ids
-        trajectory.justifications = answer.justifications
-        trajectory.unknown_ids = len(answer.unknown)
-        trajectory.format_errors += answer.documents == 0
-        trajectory.end = "answer" if answer.documents else "malformed_answer"
 
     async def _run(self, calls: Sequence[Judged], after: int) -> Observation:
         """Prunes, then retrieves, then packs; the tool messages in call order. `after`: tokens to follow."""
         context, rendering = self.context, self.rendering
         for index, call in enumerate(calls):
-            self._tell(ToolCallEvent(self.number, index, call.name, call.arguments, call.status))
+            self.record.tell(ToolCallEvent(self.record.turn, index, call.name, call.arguments, call.status))
         replies = answer_at_once(calls, context, rendering)
         waiting = [reply.call for reply in replies if reply.waits]
-        asked = perf_counter()
-        hits = await retrieve(waiting, self.question, context.shown, self.backend, self.budget)
-        self.search_seconds += perf_counter() - asked
+        with self.record.clock("search"):
+            hits = await retrieve(waiting, self.question, context.shown, self.backend, self.budget)
         answer_retrieval(replies, hits, context, rendering, after)
         for index, reply in enumerate(replies):
-            self._record(index, reply)
+            self.record.reply(index, reply)
         return [piece for reply in replies for piece in reply.message(rendering)]
-
-    def _record(self, index: int, reply: Reply) -> None:
-        call, chunks = reply.call, reply.packed.chunks
-        tokens = reply.packed.chunk_tokens + reply.freed
-        note = "" if reply.packed.pieces else reply.note
-        self.trajectory.calls.append(
-            ToolCall(
-                turn=self.number,
-                name=clip(call.name, 64),
-                arguments=call.arguments,
-                status=call.status,
-                chunk_ids=reply.removed or [chunk.id for chunk in chunks],
-                tokens=tokens,
-                message=note,
-            )
-        )
-        if reply.removed:
-            self._tell(PruneEvent(self.number, reply.removed, reply.freed))
-        self._tell(ObservationEvent(self.number, index, call.name, call.status, chunks, tokens, note))
 
     def _with_usage(self, observation: Observation) -> Observation | None:
         """The observation, the count up to here, the head of the policy's turn; None if they do not fit."""
@@ -254,17 +196,8 @@ class Episode:
             self.trajectory.end = "context_full"
             return None
         self.used, self.zone = used, zone
-        self._tell(UsageEvent(self.trajectory.turns, used, self.budget.total, zone))
+        self.record.tell(UsageEvent(self.trajectory.turns, used, self.budget.total, zone))
         return [*observation, (usage, None)]
-
-    @property
-    def number(self) -> int:
-        """The turn that was sampled last, 0-based."""
-        return self.trajectory.turns - 1
-
-    def _tell(self, event: Event) -> None:
-        if self.on_event:
-            self.on_event(event)
 
 
 def _within(action: Action, limit: int) -> Action:

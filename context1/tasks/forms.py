@@ -82,7 +82,11 @@ class Forms:
             forms += _number_patterns(self.number)
         else:
             forms += [_spaced(" ".join(name)) for name in self.names]
-        return "(?i)" + "|".join(dict.fromkeys(form for form in forms if form))
+            if self.names and 2 <= len(self.names[0]) <= 4:
+                *first, last = self.names[0]
+                forms.append(_spaced(" ".join([last, *first])))
+            forms.append(_joined(self.value))
+        return "(?i)" + "|".join({form.lower(): form for form in forms if form}.values())
 
     def _joined_places(self, text: str) -> set[Place]:
         """Codes that differ in separators only (`US 3,932,709` and `US3932709`); scripts without spaces."""
@@ -185,6 +189,12 @@ def _spaced(value: str) -> str:
     return r"[\s.,:;/&'_-]{1,3}(?:[a-z]\.? )?".join(
         re.escape(part) for part in re.findall(r"[^\W_]+", value)[:12]
     )
+
+
+def _joined(value: str) -> str:
+    """A code whose parts are written together (`nmh104`); empty if it has one part, or is not ASCII."""
+    parts = re.findall(r"[^\W_]+", value)
+    return rf"\b{'[./,:@+-]?'.join(parts)}\b" if 2 <= len(parts) <= 12 and value.isascii() else ""
 
 
 def _number_patterns(number: Decimal) -> list[str]:

@@ -30,12 +30,15 @@ SAME = [
     ("2002", "Aug 22, 2002"),
     ("Mara Volk", "MARA VOLK's"),
     ("Mara Volk", "Volk, Mara, said"),
+    ("Mara Jane Volk", "Volk, Mara Jane, said"),
     ("Mara Volk", "M. Volk said"),
     ("Mara Volk", "Mara J. Volk"),
     ("Ångström", "angstrom"),
     ("Tessin Works, Inc.", "the Tessin Works"),
     ("International Business Machines", "IBM said"),
     ("nmh-1.0.4", "nmh 1.0.4"),
+    ("nmh-1.0.4", "the NMH104 release"),
+    ("B-52", "a B52 flew"),
     ("US 3,932,709", "patent US3932709"),
     ("東京タワー", "は東京タワーです"),
 ]
@@ -69,8 +72,6 @@ def test_other_values(value: str, text: str) -> None:
 
 @pytest.mark.parametrize(("value", "text"), SAME)
 def test_the_pattern_proposes_the_form(value: str, text: str) -> None:
-    if text in ("Volk, Mara, said", "patent US3932709"):
-        pytest.skip("turned names and joined codes are left to search")
     assert re2.search(forms(value).pattern(), text)
 
 

@@ -25,12 +25,12 @@ HARMONY = (
 ).split()
 TURNS = (
     'commentary to=functions.search_corpus json{"query":"about a"}',
-    'commentary to=functions.prune_chunks json{"chunk_ids":["balDun","kerMon","finGar"]}',
+    'commentary to=functions.prune_chunks json{"chunk_ids":["ba48du","ke02mo","fi31ga"]}',
     'commentary to=functions.grep_corpus json{"pattern":"a"}',
-    'commentary to=functions.read_document json{"doc_id":"balDun"}',
+    'commentary to=functions.read_document json{"doc_id":"ba48du"}',
     "functions.search_corpus to=assistant commentary",
-    "final<Document id=balDun></Document><Document id=kerMon></Document>",
-    "analysis about a [balDun] a, a; about a [kerMon] a.",
+    "final<Document id=ba48du></Document><Document id=ke02mo></Document>",
+    "analysis about a [ba48du] a, a; about a [ke02mo] a.",
     "about",
     "json",
     "nothing new",

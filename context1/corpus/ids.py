@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container
-from itertools import product
 
-SYLLABLES = ["".join(letters) for letters in product("bcdfghjklmnprstvwxyz", "aeiou", "lnrv")]
-GROUPS = (SYLLABLES, [one.capitalize() for one in SYLLABLES], [f"{number:02d}" for number in range(100)])
-"""What the groups of an id are drawn from, by turns; no piece belongs to two of them."""
+SYLLABLES = [consonant + vowel for consonant in "bcdfghjklmnpqrstvwxyz" for vowel in "aeiou"]
+NUMBERS = [f"{number:02d}" for number in range(100)]
 
 
 def digest(*parts: str) -> bytes:
@@ -21,7 +19,7 @@ def digest(*parts: str) -> bytes:
 
 
 def short_id(groups: int, *parts: str, taken: Container[str] = ()) -> str:
-    """`groups` groups, by turns a syllable, a capitalised one and two digits: 4 give `balDun48ker`.
+    """`groups` groups, consonant and vowel by turns with two digits: 3 give `ba48du`, 5 give `ba48du91ke`.
 
     A taken id is avoided by hashing again with a salt.
     """
@@ -29,7 +27,7 @@ def short_id(groups: int, *parts: str, taken: Container[str] = ()) -> str:
         value = int.from_bytes(digest(*parts, *([str(salt)] if salt else [])), "little")
         found = ""
         for group in range(groups):
-            kind = GROUPS[group % len(GROUPS)]
+            kind = NUMBERS if group % 2 else SYLLABLES
             value, rest = divmod(value, len(kind))
             found += kind[rest]
         if found not in taken:

@@ -45,10 +45,8 @@ O200K_PATTERN = "|".join(
 )
 """The split of o200k_base, as published in tiktoken's `openai_public.py`."""
 
-TINY_PATTERN = r" ?\p{Lu}?[\p{Ll}\p{M}]+| ?\p{L}+| ?\p{N}{1,2}| ?[^\s\p{L}\p{N}]+|\s*[\r\n]+|\s+(?!\S)|\s+"
-"""A capital after a small letter starts a piece, letters and digits never share one, digits go in pairs.
-
-An id like `balDun48` is so always 3 pieces."""
+TINY_PATTERN = r" ?\p{L}+| ?\p{N}{1,2}| ?[^\s\p{L}\p{N}]+|\s*[\r\n]+|\s+(?!\S)|\s+"
+"""Letters and digits never share a piece, digits go in pairs: an id like `ba48du` is always 3 pieces."""
 
 
 def _byte_alphabet() -> list[str]:

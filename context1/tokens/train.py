@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import product
 from pathlib import Path
 
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
@@ -26,7 +25,7 @@ COUNT_CAP = 1000
 
 
 def train_tokenizer(
-    texts: Iterable[str], out: Path, vocab_size: int = 3584, words: Iterable[str] = ()
+    texts: Iterable[str], out: Path, vocab_size: int = 3072, words: Iterable[str] = ()
 ) -> None:
     """Writes a `tokenizer.json` to `out`; the same input gives the same bytes.
 
@@ -41,7 +40,7 @@ def train_tokenizer(
         counts.update(piece for piece, _ in split.pre_tokenize_str(text))
     room = vocab_size - len(HARMONY_SPECIALS) - len(BYTE_ALPHABET)
     if room * (1 - MERGES_SHARE) < len(id_pieces()):
-        raise InputError(f"vocab_size {vocab_size} is too small: take 1,700 at least")
+        raise InputError(f"vocab_size {vocab_size} is too small: take 900 at least")
     whole = list(dict.fromkeys([*id_pieces(), *_word_pieces(words, counts, split)]))
     whole = whole[: int(room * (1 - MERGES_SHARE))]
     taken = set(whole)
@@ -63,11 +62,10 @@ def train_tokenizer(
 
 
 def id_pieces() -> list[str]:
-    """The groups that chunk ids are made of; two digits after a space too, for numbers and years."""
-    syllables = ["".join(letters) for letters in product("bcdfghjklmnprstvwxyz", "aeiou", "lnrv")]
+    """The groups that chunk ids are made of: consonant and vowel, and two digits; after a space too."""
+    syllables = [consonant + vowel for consonant in "bcdfghjklmnpqrstvwxyz" for vowel in "aeiou"]
     numbers = [f"{number:02d}" for number in range(100)]
-    capitals = [syllable.capitalize() for syllable in syllables]
-    return [*syllables, *capitals, *numbers, *(f" {number}" for number in numbers)]
+    return [lead + piece for piece in syllables + numbers for lead in ("", " ")]
 
 
 def _word_pieces(

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from context1.corpus.ids import GROUPS
+from context1.corpus.ids import SYLLABLES
 from context1.harness.messages import TINY
 from context1.policy.teacher import NOTHING
 from context1.tasks.world_words import QUESTIONS
@@ -39,8 +39,8 @@ class Renamer:
         }
         names = [token for token, word in spaced.items() if word[0].isupper()]
         words = [token for token, word in spaced.items() if word.islower()]
-        groups = [[token for token, piece in free.items() if piece in kind] for kind in map(set, GROUPS)]
-        self.classes = [np.array(tokens, INT) for tokens in (names, words, *groups) if tokens]
+        syllables = [token for token, piece in free.items() if piece in SYLLABLES]
+        self.classes = [np.array(tokens, INT) for tokens in (names, words, syllables) if tokens]
 
     def __call__(self, row: Row, seed: list[int]) -> Row:
         """The row under a permutation drawn from `seed`."""

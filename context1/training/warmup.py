@@ -12,7 +12,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from context1.corpus.ids import GROUPS
+from context1.corpus.ids import NUMBERS, SYLLABLES
 from context1.tasks.world_words import FIRST_NAMES, LAST_NAMES, QUESTIONS, STYLES, THING_NAMES, TOPICS
 from context1.tokens.harmony import render_turn
 from context1.tokens.tokenizer import Tokenizer
@@ -128,7 +128,7 @@ def _cards(words: _Words, count: int, rng: random.Random) -> list[_Card]:
         value = target.name if target else rng.choice((words.name(rng), str(rng.randint(1000, 9999))))
         taken = {card.noun for card in subject.cards}
         noun = next(noun for noun in iter(lambda: words.noun(rng), "") if noun not in taken)
-        chunk_id = rng.choice(GROUPS[0]) + rng.choice(GROUPS[1])
+        chunk_id = "".join(rng.choice(kind) for kind in (SYLLABLES, NUMBERS, SYLLABLES))
         subject.cards.append(_Card(chunk_id, subject, noun, value, target))
     cards = [card for subject in subjects for card in subject.cards]
     rng.shuffle(cards)

@@ -13,7 +13,7 @@ from context1.tokens.bpe import HARMONY_SPECIALS
 from context1.tokens.tokenizer import load_tokenizer
 from context1.tokens.train import train_tokenizer
 
-RARE = [a + b + c + "ol" for a in "ptkbdgfvsz" for b in "aeiou" for c in "lmnrstdg"]
+RARE = [a + b + c + "ol" for a in "ptkbdg" for b in "aeiou" for c in "lmnrst"]
 TEXTS = [
     " ".join(RARE),
     "The lithium mine at Kestrel Bay opened in 1998, and the mine's owner sold it.\n" * 3,
@@ -24,11 +24,11 @@ TEXTS = [
 
 def test_size_words_and_round_trip(tmp_path: Path) -> None:
     out = tmp_path / "tokenizer.json"
-    train_tokenizer(TEXTS, out, vocab_size=1700, words=["lithium", "Kestrel", "unseen", "two words"])
+    train_tokenizer(TEXTS, out, vocab_size=900, words=["lithium", "Kestrel", "unseen", "two words"])
     tokenizer = load_tokenizer(str(out))
-    assert tokenizer.vocab_size == 1700
-    assert [tokenizer.special(name) for name in HARMONY_SPECIALS] == list(range(1692, 1700))
-    for piece in (" lithium", "lithium", " Kestrel", " unseen", " zyxwv", "48", "bal", "Bal", " 98"):
+    assert tokenizer.vocab_size == 900
+    assert [tokenizer.special(name) for name in HARMONY_SPECIALS] == list(range(892, 900))
+    for piece in (" lithium", "lithium", " Kestrel", " unseen", " zyxwv", "48", "ba", " 98"):
         assert len(tokenizer.encode(piece)) == 1, piece
     text = "".join(TEXTS) + "Ünïcode 汉\x00\u202e"
     assert tokenizer.decode(tokenizer.encode(text)) == text
@@ -43,7 +43,7 @@ from pathlib import Path
 from context1.tokens.train import train_tokenizer
 texts = [f"{{chr(97 + i % 23)}}{{chr(97 + i % 19)}}rd {{chr(97 + i % 17)}}o{{chr(97 + i % 13)}}h common text"
          for i in range(3000)]
-train_tokenizer(texts, Path({str(out)!r}), vocab_size=1700, words={{"common": 1, "text": 2}})
+train_tokenizer(texts, Path({str(out)!r}), vocab_size=1200, words={{"common": 1, "text": 2}})
 """
         environment = {"RAYON_NUM_THREADS": threads, "PYTHONHASHSEED": threads}
         subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -77,7 +77,8 @@ def _seed(seed: int, options: argparse.Namespace, data: dict[str, Path]) -> list
 
 def _seconds(stage: Path) -> list[float]:
     """Wall seconds of each step; all ranks are busy in all of them, one thread each."""
-    return [json.loads(line)["seconds"] for line in (stage / "metrics.jsonl").read_text().splitlines()]
+    steps = [json.loads(line) for line in (stage / "metrics.jsonl").read_text().splitlines()]
+    return [step["seconds_step"] if "seconds_step" in step else step["seconds"] for step in steps]
 
 
 def _report(seed: int, scores: list[Score], settings: Settings, cpu: dict[str, float]) -> list[str]:

@@ -7,6 +7,7 @@ environment and overrides over them, in that order, and remembers where each fie
 from context1.settings.corpus import CorpusSettings, SearchSettings
 from context1.settings.endpoints import EmbeddingSettings, EndpointSettings, RerankingSettings
 from context1.settings.evaluation import EvalSettings
+from context1.settings.opensearch import OpenSearchSettings
 from context1.settings.profile import Budget, ProfileSettings
 from context1.settings.reward import RewardSettings
 from context1.settings.rl import RlSettings
@@ -26,6 +27,7 @@ __all__ = [
     "EndpointSettings",
     "EvalSettings",
     "ModelSettings",
+    "OpenSearchSettings",
     "ProfileSettings",
     "RerankingSettings",
     "RewardSettings",

@@ -22,8 +22,8 @@ class CorpusSettings(Section):
 class SearchSettings(Section):
     """Indexing and retrieval."""
 
-    backend: Literal["embedded"] = "embedded"
-    """`embedded`: an index in a folder, opened by memory map."""
+    backend: Literal["embedded", "opensearch"] = "embedded"
+    """`embedded`: an index in a folder, opened by memory map; `opensearch`: one in a cluster."""
     k1: float = Field(1.2, ge=0)
     """BM25 term saturation."""
     b: float = Field(0.75, ge=0, le=1)

@@ -45,11 +45,14 @@ def from_yaml(model: type[BaseModel], path: Path, label: str) -> list[Given]:
 def from_environment(
     model: type[BaseModel], values: Mapping[str, Any], environ: Mapping[str, str], prefix: str, delimiter: str
 ) -> list[Given]:
-    """Leaves of what pydantic-settings read from the environment; a stray variable is an `InputError`."""
+    """Leaves of what pydantic-settings read from the environment; a stray variable is an `InputError`.
+
+    `CONTEXT1_TEST_...` is for tests.
+    """
     names = {
         key[len(prefix) :].lower().replace(delimiter, "."): key
         for key in environ
-        if key.upper().startswith(prefix)
+        if key.upper().startswith(prefix) and not key.upper().startswith(f"{prefix}TEST_")
     }
     known = {path for path, _ in leaves(model)}
     sections = {path.rsplit(".", depth)[0] for path in known for depth in range(1, path.count(".") + 1)}

@@ -14,6 +14,7 @@ from context1.errors import InputError
 from context1.settings.corpus import CorpusSettings, SearchSettings
 from context1.settings.evaluation import EvalSettings
 from context1.settings.fields import Given, leaves, nest, shown
+from context1.settings.opensearch import OpenSearchSettings
 from context1.settings.profile import ProfileSettings
 from context1.settings.reward import RewardSettings
 from context1.settings.rl import RlSettings
@@ -46,6 +47,7 @@ class Settings(BaseSettings):
     profile: ProfileSettings = ProfileSettings()
     corpus: CorpusSettings = CorpusSettings()
     search: SearchSettings = SearchSettings()
+    opensearch: OpenSearchSettings = OpenSearchSettings()
     world: WorldSettings = WorldSettings()
     corpus_tasks: CorpusTaskSettings = CorpusTaskSettings()
     verify: VerifySettings = VerifySettings()

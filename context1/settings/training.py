@@ -44,7 +44,7 @@ class TrainSettings(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to train."""
     zero_stage: int = Field(2, ge=0, le=3)
-    """DeepSpeed ZeRO stage; 2 with LoRA on a cluster, 0 for the tiny model."""
+    """DeepSpeed ZeRO stage; 2 with LoRA on a cluster, 0 for the tiny model; 3 spreads the weights too."""
     gradient_checkpointing: bool = False
     """Recompute layers in the backward pass: less memory for about a third more time."""
     weight_decay: float = Field(0.0, ge=0)

@@ -68,7 +68,8 @@ def work(job: Job) -> None:
         for step in range(done, rl.steps):
             started = time.perf_counter()
             beta = beta_at(step, rl.steps, rl.beta_start, rl.beta_end, rl.beta_hold)
-            groups = roll_out(player, plan[step], step, beta, settings, advance)
+            with trainer.whole():
+                groups = roll_out(player, plan[step], step, beta, settings, advance)
             played = time.perf_counter()
             try:
                 metrics = rl_step(trainer, groups, rl, step)
@@ -91,7 +92,8 @@ def work(job: Job) -> None:
             "trained_tokens": sum(step["trained_tokens"] for step in history),
             **first_and_last(history, ["reward", "f1", "bad_format", "entropy"]),
         }
-        finish(job, model, profile.hash, tokenizer.id, history, summary)
+        with trainer.whole():
+            finish(job, model, profile.hash, tokenizer.id, history, summary)
 
 
 def roll_out(

@@ -90,7 +90,8 @@ def work(job: Job) -> None:
             "tokens": sum(step["row_tokens"] for step in history),
             **first_and_last(history, ["loss"]),
         }
-        finish(job, model, profile.hash, tokenizer.id, history, summary)
+        with trainer.whole():
+            finish(job, model, profile.hash, tokenizer.id, history, summary)
 
 
 def train_sft(

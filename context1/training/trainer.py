@@ -7,6 +7,7 @@ trains its share of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 import torch
@@ -22,12 +23,13 @@ from context1.training.cispo import LossAndStats, TokenBatch
 from context1.training.optimizer import build_optimizer, set_rate
 from context1.training.policy_model import PolicyModel
 from context1.training.rows import Row, total_weight
+from context1.training.sharded import split_off, whole
 
 Loss = Callable[[TokenBatch], LossAndStats]
 
 
 class Trainer:
-    """Holds the engine; `model` is updated in place on every rank."""
+    """Holds the engine; `model` is updated in place on every rank, but see `whole`."""
 
     def __init__(
         self,
@@ -43,16 +45,18 @@ class Trainer:
 
         Raises `InputError` for settings that do not go together.
         """
-        if settings.zero_stage == 3:
-            raise InputError("train.zero_stage: 3 leaves no rank a model to roll out with or to save; use 2")
         if optimizer == "muon" and settings.zero_stage > 0:
             raise InputError("train.zero_stage: Muon needs whole matrices, set 0 (or the optimizer to adamw)")
         self.settings = settings
         self.device = distributed.start(settings.device)
         self.model = model.to(self.device)
-        if self.device.type == "cpu" and isinstance(model, PreTrainedModel):
-            accelerate_cpu(model)
-        policy = PolicyModel(self.model)
+        if self._sharded:
+            self.trained = split_off(self.model)
+        else:
+            self.trained = self.model
+            if self.device.type == "cpu" and isinstance(model, PreTrainedModel):
+                accelerate_cpu(model)
+        policy = PolicyModel(self.trained)
         if settings.gradient_checkpointing:
             policy.inner.gradient_checkpointing_enable({"use_reentrant": False})
             policy.inner.enable_input_require_grads()
@@ -70,6 +74,13 @@ class Trainer:
             dist_init_required=False,
         )
 
+    def whole(self) -> AbstractContextManager[None]:
+        """The block in which `model` may be used: at ZeRO stage 3 it has no weights outside of it.
+
+        All ranks enter and leave together.
+        """
+        return whole(self.model, self.trained) if self._sharded else nullcontext()
+
     def _config(self) -> dict[str, Any]:
         return {
             "train_micro_batch_size_per_gpu": 1,
@@ -80,6 +91,10 @@ class Trainer:
             "gradient_clipping": self.settings.grad_clip if self._engine_clips else 0.0,
             "steps_per_print": 1 << 62,
         }
+
+    @property
+    def _sharded(self) -> bool:
+        return self.settings.zero_stage == 3
 
     @property
     def _half(self) -> bool:

@@ -50,14 +50,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(root: Path, stage: str, kills: list[tuple[str, int]]) -> Path:
+def run(root: Path, stage: str, zero_stage: int, kills: list[tuple[str, int]]) -> Path:
     """The smallest run on two ranks (RL in four waves a step), started again after each kill."""
-    short = SHORT if stage == "rl" else {}
-    settings = Settings.load(profile="smoke", overrides={**TINY, **short, "runs": str(root)})
+    own = {"runs": str(root), "train.zero_stage": zero_stage, **(SHORT if stage == "rl" else {})}
+    settings = Settings.load(profile="smoke", overrides={**TINY, **own})
     inputs = {"index": root / "index", "tasks": root / "generate"}
     if stage == "rl":
         inputs["start"] = root / "start"
-    output = root / f"{stage}-{len(kills)}"
+    output = root / f"{stage}-{zero_stage}-{len(kills)}"
     output.mkdir()
     path = output / "job.json"
     job = Job(stage=stage, settings=settings, inputs=inputs, output=output, id=output.name)
@@ -88,17 +88,18 @@ def logged(root: Path, output: Path, name: str) -> list[tuple[int, float]]:
 
 
 @pytest.mark.parametrize(
-    ("stage", "kills"),
+    ("stage", "zero_stage", "kills"),
     [
-        ("sft", [("write", 2), ("update", 1)]),
+        ("sft", 0, [("write", 2), ("update", 1)]),
         # The sixth episode is the second of rank 1's second wave; its first wave is saved.
-        ("rl", [("episode", 6), ("update", 2), ("write", 1), ("point", 2)]),
+        ("rl", 0, [("episode", 6), ("update", 2), ("write", 1), ("point", 2)]),
+        ("rl", 3, [("update", 5)]),
     ],
 )
 def test_killed_run_ends_like_an_uninterrupted_one(
-    root: Path, stage: str, kills: list[tuple[str, int]]
+    root: Path, stage: str, zero_stage: int, kills: list[tuple[str, int]]
 ) -> None:
-    straight, killed = run(root, stage, []), run(root, stage, kills)
+    straight, killed = run(root, stage, zero_stage, []), run(root, stage, zero_stage, kills)
     metrics = without_times(straight)
     assert metrics == without_times(killed)
     weights = [(output / "model" / "model.safetensors").read_bytes() for output in (straight, killed)]

@@ -11,6 +11,7 @@ import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from context1.models.lora import attach_lora
+from context1.models.tiny import tiny_gpt_oss
 from context1.settings import TrainSettings
 from context1.training import distributed
 from context1.training.checkpoint import Checkpoints
@@ -35,10 +36,19 @@ def network() -> Qwen3ForCausalLM:
     return Qwen3ForCausalLM(config)
 
 
+class SmallTrainer(Trainer):
+    """At ZeRO stage 3, DeepSpeed leaves parameters as small as the test's whole unless told not to."""
+
+    def _config(self) -> dict[str, Any]:
+        config = super()._config()
+        config["zero_optimization"]["stage3_param_persistence_threshold"] = 0
+        return config
+
+
 def build(zero_stage: int) -> Trainer:
     torch.manual_seed(distributed.rank())  # different weights on purpose: rank 0's must win
     train = TrainSettings(zero_stage=zero_stage, device="cpu", micro_tokens=64, grad_clip=1e9)
-    return Trainer(network(), train, optimizer="adamw", lr=1e-2)
+    return SmallTrainer(network(), train, optimizer="adamw", lr=1e-2)
 
 
 def rows(count: int, seed: int) -> list[Row]:
@@ -67,7 +77,8 @@ def gradients(trainer: Trainer, batch: list[Row]) -> dict[str, torch.Tensor]:
 
 
 def weights(trainer: Trainer) -> dict[str, torch.Tensor]:
-    return {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
+    with trainer.whole():
+        return {name: p.detach().clone() for name, p in trainer.model.named_parameters()}
 
 
 def muon_updates() -> list[list[torch.Tensor]]:
@@ -87,13 +98,15 @@ def muon_updates() -> list[list[torch.Tensor]]:
     return results
 
 
-def adapters(folder: Path) -> dict[str, Any]:
-    """Two LoRA updates of a bfloat16 model at ZeRO stage 2, with layers recomputed, over a checkpoint."""
-    settings = TrainSettings(zero_stage=2, device="cpu", micro_tokens=64, gradient_checkpointing=True)
+def adapters(zero_stage: int, folder: Path) -> dict[str, Any]:
+    """Two LoRA updates of a gpt-oss in bfloat16, with layers recomputed, over a checkpoint."""
+    settings = TrainSettings(
+        zero_stage=zero_stage, device="cpu", micro_tokens=64, gradient_checkpointing=True
+    )
 
     def trainer() -> Trainer:
         torch.manual_seed(0)
-        return Trainer(attach_lora(network().bfloat16(), 4), settings, lr=1e-2)
+        return SmallTrainer(attach_lora(tiny_gpt_oss(61, hidden=32).bfloat16(), 4), settings, lr=1e-2)
 
     first, second = trainer(), trainer()
     before = weights(first)
@@ -108,7 +121,7 @@ def adapters(folder: Path) -> dict[str, Any]:
 def run(zero_stage: int, folder: Path) -> dict[str, Any]:
     """Gradients, some updates, and the last two of them again from a checkpoint."""
     trainer = build(zero_stage)
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"held": sum(p.numel() for p in trainer.engine.parameters())}
     if zero_stage == 0:
         found["many"] = gradients(trainer, rows(11, 0))
         found["one"] = gradients(trainer, rows(1, 1))
@@ -133,10 +146,10 @@ def run(zero_stage: int, folder: Path) -> dict[str, Any]:
 
 def main(out: Path) -> None:
     distributed.start("cpu")
-    stages = (0, 2) if distributed.world() > 1 else (0,)
+    stages = (0, 2, 3) if distributed.world() > 1 else (0,)
     found = {stage: run(stage, out.with_name(f"{out.stem}-{stage}")) for stage in stages}
-    if distributed.world() == 1:
-        found[2] = {"lora": adapters(out.with_name("lora"))}
+    stage = 3 if distributed.world() > 1 else 2
+    found.setdefault(stage, {})["lora"] = adapters(stage, out.with_name(f"{out.stem}-lora"))
     if distributed.rank() == 0:
         torch.save(found, out)
     distributed.barrier()

@@ -15,7 +15,7 @@ SCRIPT = Path(__file__).with_name("ranks_script.py")
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What one rank and two ranks at ZeRO stage 0, and two at stage 2, computed."""
+    """What one rank at ZeRO stage 0, and two at stages 0, 2 and 3, computed."""
     folder = tmp_path_factory.mktemp("ranks")
     results = {}
     for procs in (1, 2):
@@ -51,13 +51,14 @@ def test_muon_shared_out_among_ranks_is_muon(found: dict[str, Any]) -> None:
             assert torch.equal(shared, alone)
 
 
-def test_zero_stage_2_takes_the_same_steps(found: dict[str, Any]) -> None:
-    assert relative(found["2/2"]["weights"], found["2/0"]["weights"]) < 1e-5
-    for ours, theirs in zip(found["2/2"]["metrics"], found["2/0"]["metrics"], strict=True):
+@pytest.mark.parametrize("run", ["2/2", "2/3"])
+def test_zero_stages_take_the_same_steps(found: dict[str, Any], run: str) -> None:
+    assert relative(found[run]["weights"], found["2/0"]["weights"]) < 1e-5
+    for ours, theirs in zip(found[run]["metrics"], found["2/0"]["metrics"], strict=True):
         assert ours == pytest.approx(theirs, rel=1e-3)  # gradient norms included
 
 
-@pytest.mark.parametrize("run", ["1/0", "2/0", "2/2"])
+@pytest.mark.parametrize("run", ["1/0", "2/0", "2/2", "2/3"])
 def test_checkpoint_continues_bit_for_bit(found: dict[str, Any], run: str) -> None:
     result = found[run]
     assert result["loaded"] == (2, {"note": "kept"})
@@ -70,8 +71,13 @@ def test_rows_without_loss_take_no_step(found: dict[str, Any]) -> None:
     assert found["2/0"]["nothing"] == {}
 
 
-def test_adapters_alone_are_trained_and_resumed(found: dict[str, Any]) -> None:
-    lora = found["1/2"]["lora"]
+def test_zero_stage_3_leaves_nothing_whole(found: dict[str, Any]) -> None:
+    assert found["2/3"]["held"] == 0 < found["2/2"]["held"]
+
+
+@pytest.mark.parametrize("run", ["1/2", "2/3"])
+def test_adapters_alone_are_trained_and_resumed(found: dict[str, Any], run: str) -> None:
+    lora = found[run]["lora"]
     for name, before in lora["before"].items():
         assert torch.equal(lora["after"][name], before) == ("lora" not in name), name
         assert torch.equal(lora["after"][name], lora["resumed"][name]), name

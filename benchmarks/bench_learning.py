@@ -23,11 +23,11 @@ from context1.jsonl import read_jsonl
 from context1.settings import Settings
 from context1.tasks.generate import generate
 from context1.training.stages import rl, sft
-from eval.columns import COLUMNS, interval_text, number, short
+from eval.columns import COLUMNS, WIDE, interval_text, number, short
 from eval.run import run
 from eval.table import SCORES, Comparison, Row, Score, compare, rows
 
-SHOWN = [column for column in COLUMNS if column.narrow]
+SHOWN = [column for column in COLUMNS if column.metric in WIDE]
 
 
 def main() -> None:

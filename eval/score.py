@@ -63,7 +63,7 @@ def _single(task: Task, trajectory: Trajectory, settings: Settings) -> dict[str,
     """Metrics and reward of one episode."""
     beta = settings.eval.beta
     metrics = episode_metrics(task, trajectory, beta)
-    total = reward(task, trajectory, beta, settings.reward, settings.profile.budget).total
+    total = reward(task, trajectory, beta, settings.reward.published(), settings.profile.budget).total
     values: dict[str, Ratio] = {"reward": (total, 1.0)}
     for name, value in metrics.items():
         values[name] = (

@@ -5,7 +5,8 @@
     p_turn  = 0.5 * max(0, turns - soft) / (max - soft)
     r       = min(r_pre, max(epsilon, r_pre - p_prune - p_turn))
 
-An episode that the policy broke gets 0. One that infrastructure broke gets no reward at all.
+An episode that the policy broke gets 0. One that infrastructure broke gets no reward at all. Optional terms, off
+by default: a penalty for malformed turns, beside the others; a credit for pruned junk, added at the end.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ def reward(
     before = settings.f_weight * found + settings.trajectory_weight * seen + settings.answer_weight * answered
     p_prune = prune_penalty(trajectory.calls, settings)
     p_turn = turn_penalty(trajectory.turns, settings, budget)
+    p_format = settings.format_rate * trajectory.format_errors
     credit = prune_credit(task, trajectory) if settings.prune_credit else 0.0
-    after = min(before, max(settings.epsilon, before - p_prune - p_turn))
+    after = min(before, max(settings.epsilon, before - p_prune - p_turn - p_format))
     broken = trajectory.end != "answer"
     return Reward(
         total=0.0 if broken else after + settings.prune_credit * credit,
@@ -55,6 +57,7 @@ def reward(
             "r_pre": before,
             "p_prune": p_prune,
             "p_turn": p_turn,
+            "p_format": p_format,
             "prune_credit": credit,
             "broken": float(broken),
         },

@@ -24,5 +24,11 @@ class RewardSettings(Section):
     """Largest prune penalty."""
     turn_scale: float = 0.5
     """Penalty at `turns_max`, growing from 0 at `turns_soft`."""
+    format_rate: float = 0.0
+    """Penalty a malformed turn: an optional term, which evaluation leaves out."""
     prune_credit: float = 0.0
     """Weight of the optional credit for pruning chunks that are not gold."""
+
+    def published(self) -> RewardSettings:
+        """Without the optional terms: what evaluation scores by, whatever a model was trained on."""
+        return self.model_copy(update={"format_rate": 0.0, "prune_credit": 0.0})

@@ -89,6 +89,19 @@ def test_prune_credit_is_off_by_default_and_weighed_when_on(make) -> None:
     assert reward(task, broken, 2.0, on, BUDGET).total == 0.0
 
 
+def test_malformed_turns_cost_only_where_the_optional_penalty_is_on(make) -> None:
+    """0.2 a turn, never below epsilon; evaluation's form leaves it out."""
+    task, on = make.task("a"), RewardSettings(format_rate=0.2, prune_credit=0.5)
+    totals = []
+    for errors in (0, 1, 2, 20):
+        episode = make.trajectory(final="a")
+        episode.format_errors = errors
+        totals.append(reward(task, episode, 2.0, on.model_copy(update={"prune_credit": 0.0}), BUDGET).total)
+        assert reward(task, episode, 2.0, on.published(), BUDGET).total == pytest.approx(2.0)
+    assert totals == pytest.approx([2.0, 1.8, 1.6, 0.01], abs=1e-12)
+    assert on.published() == RewardSettings()
+
+
 @pytest.mark.parametrize("end", ["infrastructure", "cancelled"])
 def test_what_is_not_the_policys_fault_is_not_scored(make, end: str) -> None:
     with pytest.raises(ValueError, match="cannot be scored"):

@@ -116,15 +116,18 @@ class TeacherSession:
         return " ".join(text.split()[: self._settings.note_words])
 
     def _choose_prunes(self, view: View, junk: list[str]) -> list[str]:
+        hard = view.zone == "hard"
         skip = self._settings.skip_prune * (0.1 if view.zone == "soft" else 1.0)
-        if not junk or (view.zone != "hard" and self._rng.random() < skip):
+        if not junk or (not hard and self._rng.random() < skip):
             return []
-        chosen = {junk[0], *self._prefix(junk[1:], 1 - self._settings.keep_junk)}
+        chosen = {chunk_id for chunk_id in junk if self._rng.random() >= self._settings.keep_junk}
         chosen |= {
             chunk_id
             for chunk_id in view.visible
             if chunk_id in self._task.gold and self._rng.random() < self._settings.prune_gold
         }
+        if hard and not chosen:
+            chosen = set(junk)
         return [chunk_id for chunk_id in view.visible if chunk_id in chosen]
 
     def _queries(self, facts: list[Fact]) -> list[str]:
@@ -144,17 +147,10 @@ class TeacherSession:
             for fact, c in reversed(self._noted)
             if self._rng.random() >= self._settings.drop_gold
         ]
-        kept += [(c, "Looks alike.") for c in self._prefix(junk, self._settings.answer_junk)]
+        kept += [(c, "Looks alike.") for c in junk if self._rng.random() < self._settings.answer_junk]
         if not kept and view.shown:
             kept = [(view.shown[0], "The first result.")]
         return list({chunk_id: (chunk_id, reason) for chunk_id, reason in kept}.values())
-
-    def _prefix(self, chunk_ids: list[str], go_on: float) -> list[str]:
-        """The first ids, each with a chance of `go_on`: a list in the context's order is learnable."""
-        length = 0
-        while length < len(chunk_ids) and self._rng.random() < go_on:
-            length += 1
-        return chunk_ids[:length]
 
     def _act(
         self, notes: str | None, calls: list[tuple[str, str]], answer: list[tuple[str, str]] | None

@@ -19,11 +19,11 @@ class TeacherSettings(Section):
     skip_prune: float = Field(0.5, ge=0, le=1)
     """Chance a turn of not pruning although there is junk; a tenth of it over the soft threshold."""
     keep_junk: float = Field(0.3, ge=0, le=1)
-    """Chance of ending a prune before each junk chunk after the first."""
+    """Chance a junk chunk of escaping a prune."""
     prune_gold: float = Field(0.03, ge=0, le=1)
     """Chance a gold chunk of being pruned by mistake."""
     answer_junk: float = Field(0.35, ge=0, le=1)
-    """Chance of adding the first visible junk chunk to the answer, then the next, and so on."""
+    """Chance a visible junk chunk of entering the answer."""
     drop_gold: float = Field(0.06, ge=0, le=1)
     """Chance a found gold chunk of missing from the answer."""
     tries: int = Field(3, ge=1)

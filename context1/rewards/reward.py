@@ -5,8 +5,8 @@
     p_turn  = 0.5 * max(0, turns - soft) / (max - soft)
     r       = min(r_pre, max(epsilon, r_pre - p_prune - p_turn))
 
-An episode that the policy broke gets 0. One that infrastructure broke gets no reward at all. Optional terms, off
-by default: a penalty for malformed turns, beside the others; a credit for pruned junk, added at the end.
+An episode that the policy broke gets 0. One that infrastructure broke gets no reward at all. Optional terms,
+off by default: a penalty for malformed turns, beside the others; a credit for pruned junk, added at the end.
 """
 
 from __future__ import annotations

@@ -53,7 +53,9 @@ def load_model(
             f"model.path: no folder {folder}; give a saved model's folder, a Hugging Face name or `tiny`"
         )
     base = base_of(folder) if folder.is_dir() else None
-    loaded = _pretrained(base or str(path), settings)
+    # An adapter that is trained on it names it, and may be opened from elsewhere: hence the whole path.
+    own = str(folder.resolve()) if folder.is_dir() else str(path)
+    loaded = _pretrained(base or own, settings)
     if tokenizer is not None and loaded.config.vocab_size < tokenizer.vocab_size:
         raise InputError(
             f"model.path: {path} knows {loaded.config.vocab_size} tokens, the tokenizer {tokenizer.id} has "

@@ -29,6 +29,11 @@ SUMMARY = ".summary.json"
 def open_model(job: Job, path: Path | str, tokenizer: Tokenizer, profile: HarnessProfile) -> PreTrainedModel:
     """The model to train, with fresh adapters if the settings want some and it has none."""
     settings = job.settings.model
+    if settings.lora_rank and str(path) == "tiny":
+        raise InputError(
+            f"model.lora_rank={settings.lora_rank}: a fresh tiny model has no folder that its adapter could "
+            "name as its base; set model.lora_rank=0 to train all weights"
+        )
     model: Any = load_model(path, settings, tokenizer, profile_hash=profile.hash)
     if settings.lora_rank and not isinstance(model, PeftModel):
         model = attach_lora(model, settings.lora_rank, seed=settings.seed)

@@ -14,6 +14,7 @@ import typer
 
 from context1.commands.flat import flat
 from context1.errors import InputError, StorageUnavailable
+from context1.search.backend import SearchUnavailable
 
 COMMANDS = ["demo", "data", "index", "sft", "rl", "eval", "search", "settings", "doctor"]
 """In the order of the help."""
@@ -41,7 +42,7 @@ def main() -> None:
         app()
     except InputError as error:
         _leave(f"error: {error}", 2)
-    except StorageUnavailable as error:
+    except (SearchUnavailable, StorageUnavailable) as error:
         _leave(f"error: {error}", 1)
     except KeyboardInterrupt:
         _leave("interrupted; the same command continues where it stopped", 130)

@@ -69,6 +69,14 @@ def _embedder(settings: Settings) -> tuple[str, str]:
     return "ok", f"{settings.search.embedder}, {vectors.shape[1]} dimensions"
 
 
+def _reranker(settings: Settings) -> tuple[str, str]:
+    from context1.search.rerank import load_reranker
+
+    if model := load_reranker(settings.search):
+        model.scores("a test", ["a test"])
+    return "ok", settings.search.reranker
+
+
 def _disk(settings: Settings) -> tuple[str, str]:
     folder = settings.runs.resolve()
     while not folder.exists():
@@ -115,6 +123,7 @@ CHECKS: dict[str, Callable[[Settings], tuple[str, str]]] = {
     "deepspeed": _deepspeed,
     "tokenizer": _tokenizer,
     "embedder": _embedder,
+    "reranker": _reranker,
     "disk": _disk,
     "memory": _memory,
     "mlflow": _mlflow,

@@ -52,6 +52,10 @@ def test_doctor_finds_what_would_fail(tmp_path: Path, monkeypatch: pytest.Monkey
         overrides={
             "profile.tokenizer": str(tmp_path / "none.json"),
             "search.embedder": "nonesuch",
+            "search.reranker": "endpoint",
+            "search.reranking.url": "http://127.0.0.1:9",
+            "search.reranking.model": "m",
+            "search.reranking.retries": 0,
             "tracking.uri": "http://127.0.0.1:9",
             "storage.uri": "s3://bucket",
             "storage.endpoint": "127.0.0.1:9",
@@ -64,6 +68,7 @@ def test_doctor_finds_what_would_fail(tmp_path: Path, monkeypatch: pytest.Monkey
     assert {name for name, one in found.items() if one.state == "FAIL"} == {
         "tokenizer",
         "embedder",
+        "reranker",
         "mlflow",
         "storage",
     }

@@ -14,7 +14,7 @@ from context1.progress import Advance
 from context1.rewards.metrics import UNSCORED
 from context1.schema import Task, Trajectory
 from context1.search.backend import SearchBackend
-from context1.search.embedded import EmbeddedBackend
+from context1.search.opening import open_backend
 from context1.settings import (
     EvalSettings,
     ProfileSettings,
@@ -72,7 +72,7 @@ def run(
         by_domain = benchmarks(read_jsonl(tasks / TASKS, Task), settings.eval.tasks, settings.eval.seed)
         chosen = [task for group in by_domain.values() for task in group]
         listed = entrants(settings, load_tokenizer(settings.profile.tokenizer), models)
-        backend = EmbeddedBackend.open(index, settings.search)
+        backend = open_backend(settings, index)
         scores: list[Score] = []
         unscored = 0
         with progress(sum(len(chosen) * entrant.rollouts for entrant in listed), "episodes") as advance:

@@ -15,7 +15,10 @@ Model = Annotated[
     Path | None,
     typer.Option("--model", "-m", help="Folder of a trained model; default: ROOT/rl, else ROOT/sft."),
 ]
-Index = Annotated[Path | None, typer.Option("--index", "-i", help="Folder of an index; default: ROOT/index.")]
+Index = Annotated[
+    Path | None,
+    typer.Option("--index", "-i", help="Folder of an index; default: ROOT/index, else OpenSearch's alias."),
+]
 Temperature = Annotated[
     float, typer.Option("--temperature", "-t", min=0.0, help="0 always takes the likeliest token.")
 ]
@@ -52,12 +55,14 @@ def search(
         raise InputError("QUESTION: it is empty; say what to search for")
     folder = run_root(settings, options.profile, root)
     model_folder = model or next((folder / s for s in ("rl", "sft") if (folder / s).is_dir()), folder / "rl")
-    index_folder = index or folder / "index"
+    index_folder: Path | None = index or folder / "index"
+    if index is None and settings.search.backend == "opensearch" and not (folder / "index").is_dir():
+        index_folder = None  # the one in use in the cluster
     for path, option, mend in (
-        (index_folder, "--index", "context1 index"),
+        (index_folder, "--index", "context1 index build"),
         (model_folder, "--model", "context1 demo"),
     ):
-        if not path.is_dir():
+        if path and not path.is_dir():
             raise InputError(f"{option} {path}: no such folder; make one with `{mend}`, or name another")
 
     from context1.commands.search_view import run_search

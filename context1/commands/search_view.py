@@ -27,7 +27,7 @@ from context1.models.load import load_model
 from context1.policy.local import LocalPolicy
 from context1.policy.policy import EpisodeKey
 from context1.schema import Chunk, Trajectory
-from context1.search.embedded import EmbeddedBackend
+from context1.search.opening import open_backend
 from context1.settings import Settings
 from context1.tokens.tokenizer import load_tokenizer
 from context1.training.stages import model_of
@@ -39,7 +39,7 @@ def run_search(
     settings: Settings,
     question: str,
     model: Path,
-    index: Path,
+    index: Path | None,
     temperature: float,
     seed: int,
     any_profile: bool,
@@ -52,7 +52,7 @@ def run_search(
         model_of(model), settings.model, tokenizer, profile_hash=profile.hash, override=any_profile
     )
     policy = LocalPolicy(loaded, tokenizer, temperature, name=model.name)
-    backend = EmbeddedBackend.open(index, settings.search)
+    backend = open_backend(settings, index)
     view = SearchView(console)
     console.print(Panel(escape(question), title="question", title_align="left", border_style="bold"))
     key = EpisodeKey(seed=seed, step=0, task_id="search", rollout=0)

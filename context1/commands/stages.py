@@ -9,9 +9,8 @@ from pydantic import BaseModel
 
 from context1.corpus.ingest import CHUNKS, ingest_documents, ingest_folder
 from context1.errors import InputError
-from context1.jsonl import read_jsonl
-from context1.schema import Chunk
-from context1.search.embedded import build_index
+from context1.manifest import digest
+from context1.search.opening import build_backend, index_config
 from context1.settings import CorpusSettings, Settings, WorldSettings
 from context1.stage import run_stage
 from context1.tasks.world import world_documents
@@ -64,14 +63,13 @@ def index(settings: Settings, documents: Path, output: Path, fresh: bool = False
     """Builds the search index over the ingested chunks.
 
     Args:
-        settings: of the run; `search` decides what is built.
+        settings: of the run; `search` decides what is built, and `opensearch` where.
         documents: output of `ingest`.
         output: the stage's folder.
         fresh: run anew even if nothing changed.
     """
 
     def body(partial: Path) -> dict[str, Any]:
-        built = build_index(read_jsonl(documents / CHUNKS, Chunk), settings.search, partial)
-        return built.model_dump(include={"index_id", "chunks", "documents", "terms"})
+        return build_backend(settings, documents / CHUNKS, digest(documents), partial, fresh=fresh)
 
-    return run_stage("index", settings.search, {"documents": documents}, output, body, fresh)
+    return run_stage("index", index_config(settings), {"documents": documents}, output, body, fresh)

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from context1.corpus.ingest import CHUNKS
 from context1.errors import InputError
 from context1.schema import Chunk, SplitName, Task
-from context1.search.embedded import EmbeddedBackend
+from context1.search.opening import open_backend
 from context1.settings import CorpusTaskSettings, SearchSettings, Settings, VerifySettings, WorldSettings
 from context1.stage import read_jsonl, run_stage, write_jsonl
 from context1.tasks.candidate import Drop, Source
@@ -71,7 +71,7 @@ def generate(
 
     def body(partial: Path) -> dict[str, Any]:
         chunks = ChunkSet(read_jsonl(documents / CHUNKS, Chunk))
-        verifier = Verifier(chunks, EmbeddedBackend.open(index, settings.search), settings.verify)
+        verifier = Verifier(chunks, open_backend(settings, index), settings.verify)
         if corpus:
             sides = corpus_sides(chunks, settings.corpus_tasks)
             source: Source = CorpusSource(chunks, sides, settings.corpus_tasks)

@@ -9,6 +9,7 @@ from uuid import uuid4
 from pydantic import BaseModel, Field
 
 from context1.settings import Settings
+from context1.settings.secrets import secret_variables
 from context1.stage import atomic_write
 from context1.training.launch import launch, worker_command
 
@@ -33,4 +34,6 @@ def run_job(job: Job) -> None:
     atomic_write(path, job.model_dump_json())
     train = job.settings.train
     command = worker_command("context1.training.worker", str(path))
-    launch(command, train.procs, threads=train.threads, device=train.device)
+    # The job file holds no secret.
+    secrets = secret_variables(job.settings)
+    launch(command, train.procs, threads=train.threads, device=train.device, env=secrets)

@@ -10,7 +10,7 @@ from context1.harness.profile import make_profile
 from context1.progress import Advance
 from context1.rewards.reward import beta_at
 from context1.schema import Task
-from context1.search.embedded import EmbeddedBackend
+from context1.search.opening import open_backend
 from context1.settings import RlSettings, Settings
 from context1.stage import progress
 from context1.tokens.tokenizer import load_tokenizer
@@ -44,7 +44,7 @@ def work(job: Job) -> None:
     player = Player(
         model,
         tokenizer,
-        EmbeddedBackend.open(job.inputs["index"], settings.search),
+        open_backend(settings, job.inputs["index"]),
         profile,
         rl.temperature,
         rl.rollouts,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from context1.errors import InputError
 from context1.harness.profile import make_profile
 from context1.schema import Trajectory
-from context1.search.embedded import EmbeddedBackend
+from context1.search.opening import open_backend
 from context1.settings import SftSettings
 from context1.stage import progress, read_jsonl
 from context1.tokens.tokenizer import Tokenizer, load_tokenizer
@@ -56,7 +56,7 @@ def work(job: Job) -> None:
         played = list(read_jsonl(job.inputs["trajectories"], Trajectory))
     else:
         chosen = choose_tasks(tasks, sft.tasks, settings.train.seed)
-        backend = EmbeddedBackend.open(job.inputs["index"], settings.search)
+        backend = open_backend(settings, job.inputs["index"])
         with progress(len(chosen) * sft.rollouts // distributed.world(), "teacher episodes") as advance:
             played = teacher_trajectories(
                 chosen, backend, profile, tokenizer, settings, job.output, lambda _: advance(1)

@@ -31,11 +31,14 @@ class Proxy:
         self._upstream, self._tls = upstream, tls
         self.allows, self.fault = allows, fault
         self.requests = self.refused = self.most_open = 0
+        self.delay = 0.0
+        """Seconds before a request is forwarded."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.port = 0
-        self._run(self._start())
+        self._session = self._run(self._connect())
+        self._run(self._listen())
 
     @property
     def url(self) -> str:
@@ -62,8 +65,9 @@ class Proxy:
         """Stops listening; `come_back` listens on the same port."""
         self._run(self._runner.cleanup())
 
-    def come_back(self) -> None:
-        self._run(self._start())
+    def come_back(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls or self._tls
+        self._run(self._listen())
 
     def stop(self) -> None:
         self._run(self._runner.cleanup())
@@ -71,8 +75,10 @@ class Proxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
-    async def _start(self) -> None:
-        self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+    async def _connect(self) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+
+    async def _listen(self) -> None:
         application = web.Application(client_max_size=1 << 30)
         application.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
@@ -104,6 +110,7 @@ class Proxy:
             case int():
                 error = {"error": {"type": "planted", "reason": "fault"}, "status": fault}
                 return web.json_response(error, status=fault)
+        await asyncio.sleep(self.delay)
         return await self._forward(request, body, cut=fault == "truncate")
 
     async def _forward(self, request: web.Request, body: bytes, cut: bool) -> web.StreamResponse:

@@ -1,0 +1,66 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context1.search.opensearch import query
+from context1.search.opensearch.ranking import knn_score, product_of
+
+VECTOR = np.array([0.6, -0.8], dtype=np.float32)
+
+
+def clauses(body: object) -> int:
+    """Clauses that Lucene counts: the leaves."""
+    if isinstance(body, dict):
+        return int("term" in body) or sum(map(clauses, body.values()))
+    return sum(map(clauses, body)) if isinstance(body, list) else 0
+
+
+def test_repeated_terms_count_as_often_and_there_are_not_too_many() -> None:
+    found = query.by_terms(["whale", "a", "whale"], [])["bool"]
+    assert found == {
+        "should": [
+            {"term": {"terms": {"value": "whale", "boost": 2}}},
+            {"term": {"terms": {"value": "a", "boost": 1}}},
+        ],
+        "minimum_should_match": 1,
+    }
+    assert clauses(query.by_terms([f"w{n}" for n in range(5_000)], [])) == 1_000
+
+
+def test_exclusion_is_by_ids_and_inside_the_knn_clause() -> None:
+    excluded = {"must_not": {"ids": {"values": ["a", "b"]}}}
+    assert query.by_terms(["x"], ["a", "b"])["bool"]["must_not"] == excluded["must_not"]
+    knn = query.by_meaning(VECTOR, 50, 20, ["a", "b"])["knn"]["vector"]
+    assert knn["filter"] == {"bool": excluded} and knn["k"] == 50
+    assert knn["method_parameters"] == {"ef_search": 50}, "never fewer candidates than results"
+    assert "filter" not in query.by_meaning(VECTOR, 50, 20, [])["knn"]["vector"]
+    fused = query.hybrid([query.by_terms(["x"], ["a"]), query.by_meaning(VECTOR, 5, 5, ["a"])], 5, 60)
+    assert json.dumps(fused).count('"must_not"') == 2, "2.x knows no filter for both"
+
+
+def test_only_grams_of_literals_are_sent() -> None:
+    sent = query.of_literals([frozenset(["acme corp"]), frozenset(["東京"])])
+    alternatives = sent["bool"]["filter"]["bool"]["should"]
+    first, second = (alternative["bool"]["filter"] for alternative in alternatives)
+    grams = [clause["term"]["folded"] for clause in first]
+    assert grams == ["acm", "cme", "me ", "e c", " co", "cor", "orp"]
+    assert second == [{"term": {"folded.cjk": "東京"}}]
+
+
+@given(st.lists(st.lists(st.text(min_size=3, max_size=300), min_size=1, max_size=4), min_size=1, max_size=64))
+def test_grams_stand_in_their_literal_and_are_bounded(alternatives: list[list[str]]) -> None:
+    sent = query.of_literals(alternatives)
+    assert clauses(sent) <= 1_024
+    for literals, clause in zip(alternatives, sent["bool"]["filter"]["bool"]["should"], strict=True):
+        grams = [one["term"]["folded"] for one in clause["bool"]["filter"]]
+        assert grams and all(any(gram in literal for literal in literals) for gram in grams)
+        for literal in literals:
+            assert literal[:3] in grams
+
+
+@pytest.mark.parametrize("product", [-1.0, -0.25, 0.0, 1e-6, 0.5, 1.0])
+def test_knn_scores_and_inner_products(product: float) -> None:
+    assert product_of(knn_score(product)) == pytest.approx(product, abs=1e-9)

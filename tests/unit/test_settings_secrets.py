@@ -1,0 +1,16 @@
+from context1.settings import Settings
+from context1.settings.secrets import secret_variables
+
+
+def test_a_job_file_holds_no_secret_and_the_environment_all(monkeypatch) -> None:
+    secrets = {"opensearch.api_key": "hunter2key", "storage.secret_key": "hunter2s3"}
+    settings = Settings.load(overrides=secrets)
+    assert "hunter2" not in settings.model_dump_json() + repr(settings) + str(settings.rows())
+    variables = secret_variables(settings)
+    assert variables == {
+        "CONTEXT1_OPENSEARCH__API_KEY": "hunter2key",
+        "CONTEXT1_STORAGE__SECRET_KEY": "hunter2s3",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert Settings.load().opensearch.api_key.get_secret_value() == "hunter2key"

@@ -12,6 +12,7 @@ from typing import Any
 
 from kfp import dsl
 
+from context1.collector import collect_seldom
 from context1.errors import InputError
 from context1.settings import Settings
 
@@ -29,6 +30,7 @@ def stage_step(
     `root/name`, resumes there, and the artifact points at it; without one it works where KFP uploads from.
     Whatever fails, the last line of the log is its cause: a backend keeps nothing else of it.
     """
+    collect_seldom()
     if root:
         artifact.uri = str(Path(root).resolve() / name)
     try:

@@ -12,6 +12,7 @@ import sys
 
 import typer
 
+from context1.collector import collect_seldom
 from context1.commands.flat import flat
 from context1.errors import InputError, StorageUnavailable
 from context1.search.backend import SearchUnavailable
@@ -38,6 +39,7 @@ for _name in COMMANDS:
 
 def main() -> None:
     """Runs the command line: status 2 for what the user can mend, 1 for an outage, 130 for Ctrl-C."""
+    collect_seldom()
     try:
         app()
     except InputError as error:

@@ -15,8 +15,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from context1.collector import collect_seldom
 from context1.errors import InputError
-from context1.training import distributed
 from context1.training.job import Job
 from context1.training.launch import ERROR_FILE
 
@@ -24,6 +24,9 @@ from context1.training.launch import ERROR_FILE
 def main(arguments: list[str]) -> int:
     """Exit status 0, 2 for an error that the user can mend, 1 for any other."""
     _die_with_parent()
+    collect_seldom()
+    from context1.training import distributed  # loads torch
+
     job = Job.model_validate(json.loads(Path(arguments[0]).read_text()))
     try:
         work: Callable[[Job], None] = importlib.import_module(f"context1.training.{job.stage}").work

@@ -17,8 +17,8 @@ ROOMS = [
 """From the top down."""
 
 PARTS = {
-    "errors": "settings", "storage_s3": "storage", "jsonl": "stage", "manifest": "stage",
-    "progress": "stage", "commands": "cli", "doctor": "cli", "__init__": "settings",
+    "errors": "settings", "collector": "settings", "storage_s3": "storage", "jsonl": "stage",
+    "manifest": "stage", "progress": "stage", "commands": "cli", "doctor": "cli", "__init__": "settings",
 }  # fmt: skip
 """Files beside a room's own that belong to it."""
 

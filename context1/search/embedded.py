@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,15 +14,16 @@ from context1.errors import InputError
 from context1.schema import Chunk
 from context1.search.analyser import Analyser
 from context1.search.backend import Hit
-from context1.search.bm25 import Bm25
+from context1.search.bm25 import Bm25, Query
 from context1.search.dense import Dense, Rows
 from context1.search.embedding import Embedder, Vectors, load_embedder
 from context1.search.fusion import rrf
 from context1.search.grep import grep
-from context1.search.index import BM25_FOLDER, build_index, read_index_manifest
+from context1.search.index import build_index, read_index_manifest
 from context1.search.queries import QueryVectors
 from context1.search.rerank import Reranking, fuse_scores
 from context1.search.store import ChunkStore
+from context1.search.trigrams import Trigrams
 from context1.settings import SearchSettings
 
 __all__ = ["EmbeddedBackend", "build_index"]
@@ -55,11 +55,9 @@ class EmbeddedBackend:
                 )
         self._settings = settings
         self._store = ChunkStore(folder)
-        self._bm25 = Bm25(folder / BM25_FOLDER, analyser)
+        self._bm25 = Bm25(folder, analyser, len(self._store))
         self._dense = Dense(folder)
-        # Equal scores are ordered by id.
-        self._by_id = np.empty(len(self._store), dtype=np.int64)
-        self._by_id[np.argsort(np.array(self._store.ids))] = np.arange(len(self._store))
+        self._trigrams = Trigrams(folder)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="search") if threads else None
         self._queries = QueryVectors(embedder, threads)
         self._reranking = Reranking(settings, threads)
@@ -106,8 +104,7 @@ class EmbeddedBackend:
 
     def grep_now(self, pattern: str, *, limit: int = 5) -> list[Hit]:
         """`grep` in this thread."""
-        found = itertools.islice(grep(pattern, self._store.texts, self._store.text_starts), limit)
-        return [Hit(self._store.at(row), 1.0) for row in found]
+        return [Hit(self._store.at(row), 1.0) for row in grep(pattern, limit, self._store, self._trigrams)]
 
     def read_now(self, doc_id: str, *, query: str) -> list[Hit]:
         """`read` in this thread."""
@@ -123,43 +120,36 @@ class EmbeddedBackend:
 
     def _search(self, query: str, vector: Vectors, limit: int, exclude: Collection[str]) -> list[Hit]:
         wanted = max(limit, self._settings.candidates)
-        banned = np.zeros(len(self._store), dtype=bool)
-        banned[[self._store.number[chunk_id] for chunk_id in exclude if chunk_id in self._store.number]] = (
-            True
-        )
-
-        lexical = self._bm25.scores(query)
-        rows = np.flatnonzero((lexical > 0) & ~banned)
-        by_terms = self._best(rows, lexical[rows], wanted)
-
-        rows, products = self._dense.nearest(vector, wanted, banned)
-        by_meaning = self._best(rows, products, wanted)
-
+        numbers = {self._store.number[chunk_id] for chunk_id in exclude if chunk_id in self._store.number}
+        banned = np.array(sorted(numbers), dtype=np.int64)
+        terms = self._bm25.query(query)
+        by_terms = self._ranked(*self._bm25.best(terms, wanted, banned), wanted)
+        by_meaning = self._ranked(*self._dense.nearest(vector, wanted, banned), wanted)
         fused = rrf([by_terms, by_meaning], self._settings.rrf_k)[:wanted]
-        return self._reranked(fused, lexical, vector)[:limit]
+        return self._reranked(fused, terms, vector)[:limit]
 
-    def _read(self, rows: list[int], query: str, vector: Vectors) -> list[Hit]:
-        numbers, lexical = np.array(rows), self._bm25.scores(query)
-        by_terms = self._best(numbers, lexical[numbers], len(rows))
-        by_meaning = self._best(numbers, self._dense.products(vector, numbers), len(rows))
-        return self._reranked(rrf([by_terms, by_meaning], self._settings.rrf_k), lexical, vector)
+    def _read(self, rows: Rows, query: str, vector: Vectors) -> list[Hit]:
+        terms = self._bm25.query(query)
+        by_terms = self._ranked(rows, self._bm25.scores(terms, rows), len(rows))
+        by_meaning = self._ranked(rows, self._dense.products(vector, rows), len(rows))
+        return self._reranked(rrf([by_terms, by_meaning], self._settings.rrf_k), terms, vector)
 
-    def _reranked(self, fused: Sequence[tuple[str, float]], lexical: Vectors, vector: Vectors) -> list[Hit]:
+    def _reranked(self, fused: Sequence[tuple[str, float]], terms: Query, vector: Vectors) -> list[Hit]:
         """Hits of all fused candidates, ordered by the reranker's scores, ties by id."""
         if self._settings.reranker == "scores":
-            rows = np.array([self._store.number[chunk_id] for chunk_id, _ in fused], dtype=np.int64)
-            scores = fuse_scores(lexical[rows], self._dense.products(vector, rows)).tolist()
             ids = [chunk_id for chunk_id, _ in fused]
+            rows = np.array([self._store.number[chunk_id] for chunk_id in ids], dtype=np.int64)
+            scores = fuse_scores(self._bm25.scores(terms, rows), self._dense.products(vector, rows)).tolist()
             fused = sorted(zip(ids, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
         return [Hit(self._store.get(chunk_id), score) for chunk_id, score in fused]
 
-    def _best(self, rows: Rows, scores: Vectors, wanted: int) -> list[str]:
-        """Ids of the rows with the highest scores, ties by id, those at the last place included."""
+    def _ranked(self, rows: Rows, scores: Vectors, wanted: int) -> list[str]:
+        """Ids of the `wanted` rows with the highest scores, best first, ties by id."""
         if len(rows) > wanted:
             least = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
             rows, scores = rows[scores >= least], scores[scores >= least]
-        order = np.lexsort((self._by_id[rows], -scores))[:wanted]
-        return [self._store.ids[row] for row in rows[order]]
+        order = np.lexsort((self._store.id_ranks[rows], -scores))[:wanted]
+        return [self._store.ids[row] for row in rows[order].tolist()]
 
     async def _run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._pool is None:

@@ -1,79 +1,91 @@
-"""Linear-time regular expressions (RE2) over all chunks, in one memory-mapped buffer."""
+"""Linear-time regular expressions (RE2) over the chunks that can match, in the order of the index."""
 
 from __future__ import annotations
 
-import mmap
+import heapq
+import itertools
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import re2
 
-from context1.search.backend import PatternError
+from context1.search.literals import required_literals
+from context1.search.pattern import SECONDS, compile_pattern, stopped
+from context1.search.store import ChunkStore, Starts
+from context1.search.trigrams import Trigrams
 
-MAX_PATTERN = 1_000
-"""Longest pattern, in characters."""
+MOST = 100 << 20
+"""Bytes of text tried for one pattern; mostly reached before `SECONDS`, and on any machine alike."""
 
 BLOCK = 1 << 16
-"""Bytes searched in one go: a match that runs over chunk borders costs at most one block twice."""
-
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
+"""Bytes tried in one go; the clock is looked at between two."""
 
 _ALONE = re.compile(r"\\[AzQCB]|\(\?[a-zA-Z]*-")
 """Constructs whose meaning at a chunk's edge cannot be widened: such patterns are tried chunk by chunk."""
 
-_NEVER_LINEAR = re.compile(r"\\[1-9]|\(\?(?:=|!|<=|<!|P=|\(|>)")
 
+def grep(pattern: str, limit: int, store: ChunkStore, trigrams: Trigrams) -> list[int]:
+    """Numbers of the first `limit` chunks whose text matches, ascending.
 
-def compile_pattern(pattern: str) -> Any:
-    """The compiled pattern. Raises `PatternError` with a text that tells the reader what to write instead."""
-    if len(pattern) > MAX_PATTERN:
-        raise PatternError(f"the pattern has {len(pattern):,} characters; {MAX_PATTERN:,} are allowed")
-    try:
-        compiled = re2.compile(pattern.encode("utf-8", "surrogatepass"), _OPTIONS)
-    except re2.error as error:
-        text = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
-        if _NEVER_LINEAR.search(pattern):
-            text += "; backreferences and lookaround are not supported"
-        raise PatternError(f"bad pattern: {text}") from None
-    if compiled.search(b"") is not None:
-        raise PatternError(
-            "the pattern matches empty text, hence every chunk; ask for something that must be there"
-        )
-    return compiled
-
-
-def grep(pattern: str, buffer: mmap.mmap, starts: npt.NDArray[np.int64]) -> Iterator[int]:
-    """Numbers of the chunks whose text matches, ascending. `starts` has one entry more than there are chunks;
-
-    chunk i is `buffer[starts[i] : starts[i + 1] - 1]`, and a newline follows it. Raises `PatternError`.
+    Raises `PatternError`: as `required_literals`, or `stopped` after `MOST` bytes or `SECONDS` of a core.
     """
+    deadline = time.thread_time() + SECONDS
     compiled = compile_pattern(pattern)
-    # In multi-line mode ^ and $ match at the chunks' edges too, so that no chunk is missed; each match is
-    # then tried on its chunk alone.
-    wide = None if _ALONE.search(pattern) else re2.compile(b"(?m:" + compiled.pattern + b")", _OPTIONS)
-    chunk, count = 0, len(starts) - 1
-    while chunk < count:
-        end = min(count, max(chunk + 1, int(np.searchsorted(starts, starts[chunk] + BLOCK, "right")) - 1))
-        yield from _in_block(compiled, wide, buffer, starts, chunk, end)
-        chunk = end
+    wide = _widened(compiled, pattern)
+    found: list[int] = []
+    tried = 0
+    for numbers, buffer, starts in store.texts(_candidates(pattern, store, trigrams), BLOCK):
+        if tried > MOST or time.thread_time() > deadline:
+            raise stopped([store.ids[number] for number in found])
+        tried += len(buffer)
+        matching = _matching(compiled, wide, buffer, starts)
+        found += [numbers[at] for at in itertools.islice(matching, limit - len(found))]
+        if len(found) == limit:
+            break
+    return found
 
 
-def _in_block(
-    compiled: Any, wide: Any, buffer: mmap.mmap, starts: npt.NDArray[np.int64], chunk: int, end: int
-) -> Iterator[int]:
-    while wide is not None and chunk < end:
-        match = wide.search(buffer, int(starts[chunk]), int(starts[end]))
+def _candidates(pattern: str, store: ChunkStore, trigrams: Trigrams) -> Iterable[int]:
+    """Ascending numbers of the chunks that hold all literals of an alternative, and of few others."""
+    alternatives = required_literals(pattern)
+    if frozenset() in alternatives:
+        return range(len(store))
+    streams = (
+        itertools.chain.from_iterable(batch.tolist() for batch in trigrams.candidates(literals))
+        for literals in alternatives
+    )
+    return (number for number, _ in itertools.groupby(heapq.merge(*streams)))
+
+
+def _widened(compiled: Any, pattern: str) -> Any | None:
+    """A pattern that finds all places in a buffer of several texts where `compiled` may match one of them.
+
+    In multi-line mode ^ and $ match at the texts' edges too.
+    """
+    if _ALONE.search(pattern):
+        return None
+    try:
+        return re2.compile(b"(?m:" + compiled.pattern + b")", compiled.options)
+    except re2.error:  # just below RE2's limit of size
+        return None
+
+
+def _matching(compiled: Any, wide: Any | None, buffer: bytes, starts: Starts) -> Iterator[int]:
+    """Which texts of the buffer match, ascending; text i is `buffer[starts[i] : starts[i + 1] - 1]`."""
+    text, count = 0, len(starts) - 1
+    while wide is not None and text < count:
+        match = wide.search(buffer, int(starts[text]))
         if match is None:
             return
-        chunk = int(np.searchsorted(starts, match.start(), "right")) - 1
-        if compiled.search(buffer[starts[chunk] : starts[chunk + 1] - 1]) is None:
+        text = int(np.searchsorted(starts, match.start(), "right")) - 1
+        if compiled.search(buffer[starts[text] : starts[text + 1] - 1]) is None:
             break
-        yield chunk
-        chunk += 1
-    for alone in range(chunk, end):
+        yield text
+        text += 1
+    # A match ran over a text's edge.
+    for alone in range(text, count):
         if compiled.search(buffer[starts[alone] : starts[alone + 1] - 1]) is not None:
             yield alone

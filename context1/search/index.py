@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from context1.errors import InputError
 from context1.jsonl import atomic_write
+from context1.progress import progress
 from context1.schema import Chunk
 from context1.search.analyser import Analyser
 from context1.search.bm25 import build_bm25
-from context1.search.dense import build_dense
+from context1.search.dense import VECTORS, build_codes
 from context1.search.embedding import Embedder, load_embedder
-from context1.search.store import build_store
+from context1.search.store import ChunkStore, build_store
+from context1.search.trigrams import build_trigrams
 from context1.settings import SearchSettings
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever an older index can no longer be opened."""
 
 INDEX = "index.json"
-BM25_FOLDER = "bm25"
+BUILDING = ".building.json"
+"""What is done of an index that is not whole yet."""
+
+EMBEDDED_AT_ONCE = 1_024
+"""Chunks a thread embeds in one go; a build that was killed goes on after the last of these."""
 
 
 class IndexManifest(BaseModel):
@@ -60,46 +69,80 @@ def build_index(
 ) -> IndexManifest:
     """Writes the index of the chunks, in their order, into the folder `out`; shows progress.
 
-    `threads` embed side by side and do not change the result. Raises `InputError` if there is no chunk or
-    two have one id.
+    Chunks are read one by one and kept on disk. A build that was killed goes on where it stood, if chunks and
+    settings are the same. `threads` embed side by side and do not change the result. Raises `InputError` if
+    there is no chunk or two have one id.
     """
-    rows = list(chunks)
-    if not rows:
-        raise InputError(
-            "nothing to index: the corpus has no chunk; check the ingest step's list of skipped files"
-        )
-    if len({chunk.id for chunk in rows}) != len(rows):
-        raise InputError("two chunks have the same id; chunk all documents of an index in one go")
     analyser = Analyser(settings.language)
     embedder = embedder or load_embedder(settings)
     out.mkdir(parents=True, exist_ok=True)
     (out / INDEX).unlink(missing_ok=True)
-
-    texts = [searchable(chunk) for chunk in rows]
-    chunks_sha256 = build_store(rows, out)
-    terms = build_bm25(texts, analyser, settings.k1, settings.b, out / BM25_FOLDER)
-    build_dense(embedder.embed(texts, threads=threads, label="embed"), out)
-
     identity = {
         "format": FORMAT,
         "analyser": analyser.id,
         "embedder": embedder.id,
         "k1": settings.k1,
         "b": settings.b,
-        "chunks_sha256": chunks_sha256,
+        "chunks_sha256": build_store(chunks, out),
     }
+    store = ChunkStore(out)
+    steps = _Steps(out / BUILDING, identity)
+    steps.once("terms", lambda: build_bm25(map(searchable, store), analyser, settings.k1, settings.b, out))
+    steps.once("trigrams", lambda: build_trigrams(lambda: (chunk.text for chunk in store), out))
+    _embed(store, embedder, out / VECTORS, threads, steps)
+    steps.once("codes", lambda: build_codes(np.load(out / VECTORS, mmap_mode="r"), out))
     manifest = IndexManifest.model_validate(
         identity
         | {
             "index_id": hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16],
-            "chunks": len(rows),
-            "documents": len({chunk.doc_id for chunk in rows}),
-            "terms": terms,
+            "chunks": len(store),
+            "documents": store.documents,
+            "terms": steps.done["terms"],
             "files": _sizes(out),
         }
     )
     atomic_write(out / INDEX, manifest.model_dump_json(indent=1))
+    (out / BUILDING).unlink()
     return manifest
+
+
+class _Steps:
+    """What is done of a build, on disk after each step."""
+
+    def __init__(self, path: Path, identity: dict[str, Any]) -> None:
+        self._path, self._identity = path, identity
+        self.done: dict[str, Any] = {}
+        if path.is_file() and (found := json.loads(path.read_text()))["identity"] == identity:
+            self.done = found["done"]
+
+    def once(self, name: str, run: Callable[[], Any]) -> None:
+        """Runs the step unless it is done, and keeps what it returns."""
+        if name not in self.done:
+            self.save(name, run())
+
+    def save(self, name: str, result: Any) -> None:
+        self.done[name] = result
+        atomic_write(self._path, json.dumps({"identity": self._identity, "done": self.done}))
+
+
+def _embed(store: ChunkStore, embedder: Embedder, path: Path, threads: int, steps: _Steps) -> None:
+    count = len(store)
+    done = steps.done.get("vectors", 0)
+    vectors = np.lib.format.open_memmap(path, "r+" if done else "w+", np.float32, (count, embedder.dim))
+
+    def embed(start: int) -> Any:
+        rows = range(start, min(count, start + EMBEDDED_AT_ONCE))
+        return embedder.embed([searchable(store.parse(row)) for row in rows])
+
+    starts = range(done, count, EMBEDDED_AT_ONCE)
+    workers = max(threads, embedder.connections)
+    with progress(count, "embed") as advance, ThreadPoolExecutor(workers) as pool:
+        advance(done)
+        for start, block in zip(starts, pool.map(embed, starts), strict=True):
+            vectors[start : start + len(block)] = block
+            vectors.flush()
+            steps.save("vectors", start + len(block))
+            advance(len(block))
 
 
 def read_index_manifest(folder: Path) -> IndexManifest:

@@ -44,23 +44,25 @@ _SYNTAX = re.compile(
 )
 _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _SMALL_SET = regex.compile(r"(?s)(?:\\(?P<c>[^0-9A-Za-z])|(?P<c>[^\^\\\[\]-])){1,16}")
-_USABLE = regex.compile(r"(?s).{3}|[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー]{2}")
+_LONG = regex.compile(r"(?s).{3}|[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー]{2}")
 
 
 def required_literals(pattern: str) -> list[frozenset[str]]:
     """Alternatives: a text matches the RE2 `pattern` only if all literals of one of them occur in it.
 
     Literals are as `fold_case` writes them, and occur in `fold_case(text)`; so a case-insensitive pattern has
-    them too. Each has at least 3 characters, or 2 that are Chinese, Japanese or Korean.
-    `(?i)Acme (Corp|Inc)` gives `[{"acme corp"}, {"acme inc"}]`, `due .* 2023` gives `[{"due ", " 2023"}]`.
+    them too. Each has at least 3 characters, or 2 that are Chinese, Japanese or Korean: shorter ones are not
+    worth looking up. `(?i)Acme (Corp|Inc)` gives `[{"acme corp"}, {"acme inc"}]`, `due .* 2023` gives
+    `[{"due ", " 2023"}]`; `[set()]`, as of `a+`, says that any text may match.
 
-    Raises `PatternError`: as `compile_pattern`, or "too broad" where no literal has to occur.
+    Raises `PatternError`: as `compile_pattern`, or "too broad" where a match need not contain any literal.
     """
     compile_pattern(pattern)
     needs = _read(pattern).needs
     if frozenset() in needs:
         raise too_broad()
-    return [_without_parts(literals) for literals in dict.fromkeys(needs)]
+    wanted = _simplest(_worth_looking_up(literals) for literals in needs)
+    return [literals for literals in wanted if not any(_implies(literals, other) for other in wanted)]
 
 
 def fold_case(text: str) -> str:
@@ -90,7 +92,7 @@ class _Node:
     def needs(self) -> Needs:
         if self.exact is None:
             return self.rest
-        return tuple(frozenset([one] if _USABLE.search(one) else []) for one in sorted(self.exact))
+        return tuple(frozenset([one] if one else []) for one in sorted(self.exact))
 
 
 _ANYTHING = _Node(None, (frozenset(),))
@@ -191,5 +193,11 @@ def _telling(needs: Needs) -> int:
     return min(max(map(len, literals), default=0) for literals in needs)
 
 
-def _without_parts(literals: frozenset[str]) -> frozenset[str]:
-    return frozenset(one for one in literals if not any(one != other and one in other for other in literals))
+def _worth_looking_up(literals: frozenset[str]) -> frozenset[str]:
+    long = [one for one in literals if _LONG.search(one)]
+    return frozenset(one for one in long if not any(one != other and one in other for other in long))
+
+
+def _implies(one: frozenset[str], other: frozenset[str]) -> bool:
+    """True if a text with all of `one` has all of a different `other` too."""
+    return one != other and all(any(part in literal for literal in one) for part in other)

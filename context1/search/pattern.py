@@ -14,7 +14,7 @@ MAX_PATTERN = 1_000
 """Longest pattern, in characters."""
 
 SECONDS = 0.25
-"""Longest time spent on looking through the candidates of one pattern."""
+"""Longest time that one pattern is looked for."""
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
@@ -41,15 +41,14 @@ def compile_pattern(pattern: str) -> Any:
 def too_broad() -> PatternError:
     """Of a pattern that could match without any particular word."""
     return PatternError(
-        "the pattern is too broad: no text of 3 or more characters has to be there (2 for Chinese, Japanese "
-        "and Korean); add a word, name or number that must occur"
+        "the pattern is too broad: it names no character that must occur; add a word, name or number"
     )
 
 
 def stopped(matching: Sequence[str]) -> PatternError:
-    """Of a pattern whose candidates were too many to look through; `matching` are ids found until then."""
+    """Of a pattern that was too slow to look for to the end; `matching` are the ids found until then."""
     found = f"found so far: {', '.join(matching)}" if matching else "nothing found so far"
     return PatternError(
-        f"the pattern is too broad: stopped after {SECONDS * 1e3:.0f} ms ({found}); "
+        f"the pattern is too broad: stopped before all chunks were tried ({found}); "
         "add a rarer word, name or number that must occur"
     )

@@ -5,34 +5,59 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
+from context1.errors import InputError
 from context1.schema import Chunk
 from context1.search.backend import UnknownDocument
 
+Starts = npt.NDArray[np.int64]
+
 LINES, LINE_STARTS = "chunks.jsonl", "chunk_starts.npy"
 TEXTS, TEXT_STARTS = "texts.bin", "text_starts.npy"
-NAMES = "names.json"
+NAMES, ID_RANKS = "names.json", "id_ranks.npy"
 
-CACHE = 50_000
+CACHE = 10_000
 """Parsed chunks kept in memory."""
 
 
-def build_store(chunks: Sequence[Chunk], out: Path) -> str:
-    """Writes the chunks in order into the folder `out`; returns the sha256 of their lines."""
-    lines = [chunk.model_dump_json().encode() + b"\n" for chunk in chunks]
-    texts = [chunk.text.encode("utf-8", "replace") + b"\n" for chunk in chunks]
-    for name, starts, parts in ((LINES, LINE_STARTS, lines), (TEXTS, TEXT_STARTS, texts)):
-        (out / name).write_bytes(b"".join(parts))
-        np.save(out / starts, np.cumsum([0, *map(len, parts)], dtype=np.int64))
-    names = {"chunks": [chunk.id for chunk in chunks], "documents": [chunk.doc_id for chunk in chunks]}
-    (out / NAMES).write_text(json.dumps(names), encoding="utf-8")
+def build_store(chunks: Iterable[Chunk], out: Path) -> str:
+    """Writes the chunks in order into the folder `out`; returns the sha256 of their lines.
+
+    Raises `InputError` if there is no chunk or two have one id.
+    """
     digest = hashlib.sha256()
-    for line in lines:
-        digest.update(line)
+    ids: dict[str, None] = {}
+    documents: list[str] = []
+    starts = {LINE_STARTS: array("q", [0]), TEXT_STARTS: array("q", [0])}
+    with (out / LINES).open("wb") as lines, (out / TEXTS).open("wb") as texts:
+        for chunk in chunks:
+            line = chunk.model_dump_json().encode() + b"\n"
+            digest.update(line)
+            lines.write(line)
+            texts.write(chunk.text.encode("utf-8", "replace") + b"\n")
+            starts[LINE_STARTS].append(lines.tell())
+            starts[TEXT_STARTS].append(texts.tell())
+            ids[chunk.id] = None
+            documents.append(chunk.doc_id)
+    if not documents:
+        raise InputError(
+            "nothing to index: the corpus has no chunk; check the ingest step's list of skipped files"
+        )
+    if len(ids) != len(documents):
+        raise InputError("two chunks have the same id; chunk all documents of an index in one go")
+    for name, numbers in starts.items():
+        np.save(out / name, np.array(numbers, dtype=np.int64))
+    names = list(ids)
+    ranks = np.empty(len(names), dtype=np.int32)
+    ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names), dtype=np.int32)
+    np.save(out / ID_RANKS, ranks)
+    (out / NAMES).write_text(json.dumps({"chunks": names, "documents": documents}), encoding="utf-8")
     return digest.hexdigest()
 
 
@@ -41,15 +66,19 @@ class ChunkStore:
 
     def __init__(self, folder: Path) -> None:
         names = json.loads((folder / NAMES).read_text(encoding="utf-8"))
-        self.ids: list[str] = names["chunks"]
+        self.ids: tuple[str, ...] = tuple(names["chunks"])
         self.number = {chunk_id: number for number, chunk_id in enumerate(self.ids)}
-        self._of_document: dict[str, list[int]] = {}
-        for number, doc_id in enumerate(names["documents"]):
-            self._of_document.setdefault(doc_id, []).append(number)
-        self._documents: list[str] = names["documents"]
+        self.id_ranks: npt.NDArray[np.int32] = np.load(folder / ID_RANKS)
+        """Place of each chunk's id among all ids in order."""
+        # Numbers in arrays, as a hundred thousand lists would be gone over by each garbage collection.
+        self._document = {doc_id: number for number, doc_id in enumerate(dict.fromkeys(names["documents"]))}
+        self._document_of = np.array(
+            [self._document[doc_id] for doc_id in names["documents"]], dtype=np.int32
+        )
+        self._by_document = np.argsort(self._document_of, kind="stable")
+        self._document_ends = np.cumsum(np.bincount(self._document_of))
         self._lines, self._line_starts = _mapped(folder / LINES), np.load(folder / LINE_STARTS)
-        self.texts, self.text_starts = _mapped(folder / TEXTS), np.load(folder / TEXT_STARTS)
-        """All texts, a newline after each, and where each starts, in bytes; one entry more than chunks."""
+        self._texts, self._text_starts = _mapped(folder / TEXTS), np.load(folder / TEXT_STARTS)
         self._parsed: dict[int, Chunk] = {}
 
     def __len__(self) -> int:
@@ -57,14 +86,18 @@ class ChunkStore:
 
     @property
     def documents(self) -> int:
-        return len(self._of_document)
+        return len(self._document)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """All chunks in order, kept nowhere."""
+        for number in range(len(self)):
+            yield self.parse(number)
 
     def at(self, number: int) -> Chunk:
         """The chunk of that number."""
         chunk = self._parsed.get(number)
         if chunk is None:
-            start, end = int(self._line_starts[number]), int(self._line_starts[number + 1])
-            chunk = Chunk.model_validate_json(self._lines[start:end])
+            chunk = self.parse(number)
             if len(self._parsed) >= CACHE:
                 self._parsed.clear()
             self._parsed[number] = chunk
@@ -76,13 +109,34 @@ class ChunkStore:
             raise UnknownDocument(f"no chunk `{chunk_id}` in the index")
         return self.at(self.number[chunk_id])
 
-    def of_document(self, doc_id: str) -> list[int]:
+    def of_document(self, doc_id: str) -> npt.NDArray[np.int64]:
         """Numbers of a document's chunks; a chunk's id names its document. Raises `UnknownDocument`."""
-        if doc_id not in self._of_document and doc_id in self.number:
-            doc_id = self._documents[self.number[doc_id]]
-        if doc_id not in self._of_document:
-            raise UnknownDocument(f"no document or chunk `{doc_id}` in the index")
-        return self._of_document[doc_id]
+        document = self._document.get(doc_id)
+        if document is None:
+            if doc_id not in self.number:
+                raise UnknownDocument(f"no document or chunk `{doc_id}` in the index")
+            document = int(self._document_of[self.number[doc_id]])
+        start = self._document_ends[document - 1] if document else 0
+        return self._by_document[start : self._document_ends[document]]
+
+    def texts(self, numbers: Iterable[int], size: int) -> Iterator[tuple[list[int], bytes, Starts]]:
+        """Blocks of about `size` bytes: (numbers, texts with a newline after each, where each starts)."""
+        block: list[int] = []
+        starts = [0]
+        parts: list[bytes] = []
+        for number in numbers:
+            parts.append(self._texts[self._text_starts[number] : self._text_starts[number + 1]])
+            starts.append(starts[-1] + len(parts[-1]))
+            block.append(number)
+            if starts[-1] >= size:
+                yield block, b"".join(parts), np.array(starts, dtype=np.int64)
+                block, starts, parts = [], [0], []
+        yield block, b"".join(parts), np.array(starts, dtype=np.int64)
+
+    def parse(self, number: int) -> Chunk:
+        """The chunk of that number, not kept."""
+        start, end = self._line_starts[number], self._line_starts[number + 1]
+        return Chunk.model_validate_json(self._lines[start:end])
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -37,6 +37,7 @@ from context1.search.pattern import compile_pattern
         ("Straße", [{"straße"}]),
         ("the the cat", [{"the the cat"}]),
         ("cat.*the cat", [{"the cat"}]),
+        ("cats|cat|dog .* cat", [{"cat"}]),
         ("(" * 450 + "needle" + ")" * 450, [{"needle"}]),
         ("one|two|" * 50 + "six", [{"one"}, {"two"}, {"six"}]),
     ],
@@ -46,10 +47,12 @@ def test_literals_worked_by_hand(pattern: str, alternatives: list[set[str]]) -> 
     assert sorted(found, key=sorted) == sorted(map(frozenset, alternatives), key=sorted)
 
 
-BROAD = [
-    *("", "x*", "(a+)+$", r"^(\w+\s?)*$", r"\d{4}", "[a-z]+", "ab", "東", "."),
-    *("needle|x", "(needle)?", "(needle){0}"),
-]
+@pytest.mark.parametrize("pattern", ["ab", "東", "needle|x", "(a+)+$", r"\b7\b", r"a\d+b"])
+def test_short_literals_narrow_nothing(pattern: str) -> None:
+    assert required_literals(pattern) == [frozenset()]
+
+
+BROAD = ["", "x*", r"^(\w+\s?)*$", r"\d{4}", "[a-z]+", ".", "(needle)?", "(needle){0}", r"needle|\w"]
 
 
 @pytest.mark.parametrize("pattern", BROAD)
@@ -88,7 +91,7 @@ TEXTS = st.text("aAbBcéÉsSſkKßẞ1 \n-.]東京σΣς{},0", max_size=20)
 def test_whatever_matches_has_all_of_an_alternative(pattern: str, texts: list[str], flag: str) -> None:
     # Literals of one character count here, or few generated patterns would have any.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(room, "_USABLE", re.compile("(?s)."))
+        patch.setattr(room, "_LONG", re.compile("(?s)."))
         try:
             alternatives = required_literals(flag + pattern)
         except PatternError:

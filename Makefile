@@ -18,7 +18,7 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock check format test test-slow demo vocab tokenizer compile bench-learning bench-engine \
+.PHONY: help setup lock check format test test-slow soak demo vocab tokenizer compile bench-learning bench-engine \
         bench-trainer clean
 
 help:  ## List the targets
@@ -49,10 +49,13 @@ format: setup  ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff format $(CHECKED)
 
 test: check  ## Checks and quick tests (under 5 minutes)
-	@$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
+	@$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow and not soak"
 
 test-slow: setup  ## Slow and integration tests
-	@$(BIN)/pytest -q -n 2 --dist loadfile -m slow
+	@$(BIN)/pytest -q -n 2 --dist loadfile -m "slow and not soak"
+
+soak: setup  ## Long tests of search: outages under many episodes, credentials, parity (OpenSearch)
+	@$(BIN)/pytest -q -m soak
 
 demo: setup  ## Make a search agent: PROFILE=demo|smoke, FRESH=1, CORPUS=folder
 	@$(BIN)/context1 demo --profile $(PROFILE) $(if $(FRESH),--fresh) $(if $(CORPUS),--corpus "$(CORPUS)")

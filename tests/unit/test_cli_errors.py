@@ -129,7 +129,7 @@ def test_data_from_one_document_has_no_task(context1: Any, tmp_path: Path) -> No
 
 
 def test_index_without_documents(context1: Any, tmp_path: Path) -> None:
-    status, said = context1("index", "-p", "smoke", "--root", "run")
+    status, said = context1("index", "build", "-p", "smoke", "--root", "run")
     assert status == 2 and "run/ingest" in said and "context1 data" in said
     assert nothing_made(tmp_path / "run", "index")
 
@@ -147,7 +147,7 @@ def test_index_with_a_broken_line_and_an_unknown_field(context1: Any, tmp_path: 
             return {}
 
         run_stage("ingest", Quote(text="", start=0, end=0), {}, tmp_path / name, body)
-        status, said = context1("index", "-p", "smoke", "--root", "run", "--documents", name)
+        status, said = context1("index", "build", "-p", "smoke", "--root", "run", "--documents", name)
         assert status == 2 and "chunks.jsonl.gz:2" in said and told in said
         assert nothing_made(tmp_path / "run", "index")
 
@@ -155,7 +155,7 @@ def test_index_with_a_broken_line_and_an_unknown_field(context1: Any, tmp_path: 
 def test_index_of_altered_chunks(context1: Any, tmp_path: Path, made: Path) -> None:
     shutil.copytree(made / "ingest", tmp_path / "ingest")
     (tmp_path / "ingest" / "chunks.jsonl.gz").write_bytes(b"other")
-    status, said = context1("index", "-p", "smoke", "--root", "run", "--documents", "ingest")
+    status, said = context1("index", "build", "-p", "smoke", "--root", "run", "--documents", "ingest")
     assert status == 2 and "chunks.jsonl.gz" in said and "manifest.json" in said
 
 
@@ -211,7 +211,7 @@ def test_search_without_index_model_or_question(context1: Any, made: Path) -> No
     assert status == 2 and "QUESTION" in said
 
 
-@pytest.mark.parametrize("command", ["demo", "data", "index", "sft", "rl", "eval", "search who"])
+@pytest.mark.parametrize("command", ["demo", "data", "index build", "sft", "rl", "eval", "search who"])
 def test_bad_settings(context1: Any, tmp_path: Path, command: str) -> None:
     (tmp_path / "mine.yaml").write_text("rl:\n  steps: 3\n  stepz: 4\n")
     status, said = context1(*command.split(), "-p", "smoke", "--config", "mine.yaml")

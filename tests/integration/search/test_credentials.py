@@ -25,7 +25,7 @@ from context1.settings import Settings
 from tests.integration.search.conftest import WORDS, made_up
 from tests.integration.search.proxy import Proxy
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak
 
 SECRET = "hunter2hunter2"
 

@@ -19,12 +19,12 @@ from tests.integration.search.conftest import WORDS, made_up
 from tests.integration.search.episodes import Watched, ends, play
 from tests.integration.search.proxy import Fault, Proxy
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
 SLACK = 15.0
 """Seconds that a busy machine may be late by."""
 
-MANY = [256, pytest.param(1_024, marks=pytest.mark.soak)]
+MANY = [256, 1_024]
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from tests.integration.search.cases import (
 )
 from tests.integration.search.conftest import WORDS, made_up, make_chunk
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="module")

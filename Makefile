@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lock check format test test-slow soak demo vocab tokenizer compile bench-learning bench-engine \
-        bench-trainer clean
+        bench-trainer bench-embedding bench-retrieval clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,12 @@ bench-engine: setup  ## Rollout engine against generate() called episode by epis
 
 bench-trainer: setup  ## Trainer against a plain padded loop: speed, memory, gradient
 	@$(BIN)/python benchmarks/bench_trainer.py
+
+bench-embedding: setup  ## The service that embeds queries against the embedder called directly
+	@$(BIN)/python benchmarks/bench_embedding.py
+
+bench-retrieval: setup  ## Recall of BM25, dense, fused, reranked: QUESTIONS=file in HotpotQA's format
+	@$(BIN)/python benchmarks/bench_retrieval.py "$(QUESTIONS)"
 
 clean:  ## Remove caches and builds; keeps .venv and runs/
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

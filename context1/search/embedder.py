@@ -37,6 +37,11 @@ class Embedder(Protocol):
         return self.embed(texts)
 
 
+def encodable(text: str) -> str:
+    """The text with lone surrogates, which no model takes, as question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def prefixes_id(settings: EmbeddingSettings) -> str:
     """What the prefixes add to an embedder's id; nothing without any."""
     if not (settings.query_prefix or settings.document_prefix):

@@ -90,7 +90,9 @@ class Endpoint:
 
     def refused(self, what: str) -> EndpointRefused:
         """The error for an answer that is no good."""
-        return EndpointRefused(f"{self._url}: {what}; check {self._section}.url, .model and .key")
+        return EndpointRefused(
+            f"{self._url}: {what}; check {self._section}.url, .model, .key and .characters"
+        )
 
 
 class _Retries(urllib3.Retry):

@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from context1.search.embedder import encodable
+
 BATCH_WORDPIECES = 1024
 """Wordpieces of one batch; beyond it a core gains nothing."""
 
@@ -46,7 +48,7 @@ class OnnxText:
 
     def batches(self, texts: Sequence[str | tuple[str, str]]) -> list[Batch]:
         """The texts, or pairs, by length."""
-        encoded = self._tokenizer.encode_batch_fast([_encodable(text) for text in texts])
+        encoded = self._tokenizer.encode_batch_fast([_clean(text) for text in texts])
         order = sorted(enumerate(encoded), key=lambda item: len(item[1].ids))
         batches = []
         for length, group in groupby(order, key=lambda item: len(item[1].ids)):
@@ -70,8 +72,5 @@ class OnnxText:
         return output
 
 
-def _encodable(text: str | tuple[str, str]) -> str | tuple[str, str]:
-    """Lone surrogates, which the tokenizer refuses, become question marks."""
-    if isinstance(text, str):
-        return text.encode("utf-8", "replace").decode()
-    return text[0].encode("utf-8", "replace").decode(), text[1].encode("utf-8", "replace").decode()
+def _clean(text: str | tuple[str, str]) -> str | tuple[str, str]:
+    return encodable(text) if isinstance(text, str) else (encodable(text[0]), encodable(text[1]))

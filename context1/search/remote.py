@@ -10,7 +10,7 @@ from pydantic import BaseModel, FiniteFloat
 
 from context1.errors import InputError
 from context1.progress import progress
-from context1.search.embedder import Embedder, Vectors, prefixes_id
+from context1.search.embedder import Embedder, Vectors, encodable, prefixes_id
 from context1.search.endpoint import Endpoint, EndpointRefused
 from context1.settings import EmbeddingSettings, RerankingSettings
 
@@ -26,8 +26,7 @@ class RemoteEmbedder(Embedder):
     def __init__(self, settings: EmbeddingSettings) -> None:
         """Asks for one vector unless `settings.dim` is given.
 
-        Raises `InputError` if the server refuses or its vectors are of another length, `SearchUnavailable`
-        if it cannot be reached.
+        Raises `InputError` if the server refuses, `SearchUnavailable` if it cannot be reached.
         """
         self.connections = settings.connections
         self._settings = settings
@@ -55,7 +54,7 @@ class RemoteEmbedder(Embedder):
 
         def fill(batch: list[int]) -> int:
             vectors[batch] = self._request(
-                [_encodable(prefix + texts[row], self._settings.characters) for row in batch]
+                [encodable(prefix + texts[row])[: self._settings.characters] for row in batch]
             )
             return len(batch)
 
@@ -95,8 +94,8 @@ class RemoteReranker:
         self._endpoint = Endpoint(settings, "search.reranking", "/rerank", settings.connections)
 
     def scores(self, query: str, texts: Sequence[str]) -> Vectors:
-        documents = [_encodable(text, self._characters) for text in texts]
-        body = {"query": _encodable(query, self._characters), "documents": documents}
+        documents = [encodable(text)[: self._characters] for text in texts]
+        body = {"query": encodable(query)[: self._characters], "documents": documents}
         answer = self._endpoint.post(body, _Ranking)
         rows = sorted(answer.results, key=lambda row: row.index)
         if [row.index for row in rows] != list(range(len(texts))):
@@ -120,7 +119,3 @@ class _Result(BaseModel):
 
 class _Ranking(BaseModel):
     results: list[_Result]
-
-
-def _encodable(text: str, characters: int) -> str:
-    return text[:characters].encode("utf-8", "replace").decode()

@@ -12,7 +12,7 @@ import numpy as np
 
 from context1.errors import InputError
 from context1.progress import progress
-from context1.search.embedder import Embedder, Vectors, prefixes_id
+from context1.search.embedder import Embedder, Vectors, encodable, prefixes_id
 from context1.settings import EmbeddingSettings
 
 SLICE = 512
@@ -54,7 +54,7 @@ class SentenceEmbedder(Embedder):
         vectors = [np.empty((0, self.dim), dtype=np.float32)]
         for part in slices:
             with self._one_at_a_time:
-                clean = [_clean(text) for text in part]
+                clean = [encodable(text) for text in part]
                 rows = encode(
                     clean, prompt=prefix or None, normalize_embeddings=True, show_progress_bar=False
                 )
@@ -81,7 +81,7 @@ class SentenceCrossEncoder:
     def scores(self, query: str, texts: Sequence[str]) -> Vectors:
         from torch.nn import Identity
 
-        pairs = [(_clean(query), _clean(text)) for text in texts]
+        pairs = [(encodable(query), encodable(text)) for text in texts]
         with self._one_at_a_time:  # the logits themselves: a sigmoid would make ties of high ones
             scores = self._model.predict(pairs, activation_fn=Identity(), show_progress_bar=False)
         result: Vectors = np.asarray(scores, dtype=np.float32)
@@ -112,7 +112,3 @@ def _digest(model: Any) -> str:
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:12]
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

@@ -6,7 +6,6 @@ import json
 import socket
 import struct
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,7 +22,7 @@ class ModelServer:
     """Embeds by hashing and scores by the number of shared words; records what it is asked.
 
     `faults` are used up in order, one a request: a status, `(status, headers)`, `reset`, `hang`, a text to
-    answer with, or a function that changes the answer.
+    answer with, or a function that changes the answer. With a barrier, requests wait in `together`.
     """
 
     def __init__(self) -> None:
@@ -31,8 +30,7 @@ class ModelServer:
         self.bodies: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.keys: list[str] = []
-        self.most = self._running = 0
-        self.seconds = 0.0
+        self.together: threading.Barrier | None = None
         self.cohere = False
         self.embedder = HashEmbedder(Analyser("english"), dim=32)
         self._lock = threading.Lock()
@@ -92,11 +90,8 @@ class ModelServer:
             self.paths.append(request.path)
             self.keys.append(request.headers.get("Authorization", ""))
             fault = self.faults.popleft() if self.faults else None
-            self._running += 1
-            self.most = max(self.most, self._running)
-        time.sleep(self.seconds)
-        with self._lock:
-            self._running -= 1
+        if self.together:
+            self.together.wait(60)
         match fault:
             case "reset":
                 linger = struct.pack("ii", 1, 0)  # closes by RST

@@ -61,7 +61,7 @@ def expected(backend: EmbeddedBackend, query: str, exclude: set[str], limit: int
         return []
     top = max(scores[0][n] for n in names) or 1
     low, high = min(scores[1][n] for n in names), max(scores[1][n] for n in names)
-    final = {n: scores[0][n] / top + (scores[1][n] - low) / ((high - low) or 1) for n in names}
+    final = {n: 0.7 * scores[0][n] / top + 0.3 * (scores[1][n] - low) / ((high - low) or 1) for n in names}
     return sorted(names, key=lambda n: (-round(final[n], 5), n))[:limit]
 
 

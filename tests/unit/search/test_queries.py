@@ -1,7 +1,6 @@
 import asyncio
 import random
 import threading
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,25 +13,22 @@ from context1.search.queries import QueryVectors
 
 
 class Counting(Embedder):
-    """Embeds a text as its length and records the batches; `broken` makes it raise."""
+    """Embeds a text as its length and records the batches; `broken` makes it raise.
+
+    A batch waits in `gate`, if there is one: a barrier of n shows that n are embedded side by side.
+    """
 
     id, dim, cheap = "counting", 1, False
 
-    def __init__(self, seconds: float = 0) -> None:
+    def __init__(self, gate: threading.Barrier | threading.Event | None = None) -> None:
         self.batches: list[list[str]] = []
         self.broken = False
-        self.seconds = seconds
-        self.running = self.most = 0
-        self._lock = threading.Lock()
+        self.gate = gate
 
     def embed(self, texts: Sequence[str], *, threads: int = 1, label: str = "") -> Vectors:
-        with self._lock:
-            self.batches.append(list(texts))
-            self.running += 1
-            self.most = max(self.most, self.running)
-        time.sleep(self.seconds)
-        with self._lock:
-            self.running -= 1
+        self.batches.append(list(texts))
+        if self.gate:
+            self.gate.wait(60)
         if self.broken:
             raise RuntimeError("broken")
         return np.array([[len(text)] for text in texts], dtype=np.float32)
@@ -54,7 +50,7 @@ def test_concurrent_queries_share_a_batch_and_are_remembered(threads: int) -> No
 
 
 def test_idle_threads_get_even_shares() -> None:
-    embedder = Counting(seconds=0.05)
+    embedder = Counting(threading.Barrier(3))
 
     async def run() -> None:
         vectors = QueryVectors(embedder, 3)
@@ -62,18 +58,21 @@ def test_idle_threads_get_even_shares() -> None:
         vectors.close()
 
     asyncio.run(run())
-    assert [len(batch) for batch in embedder.batches] == [10, 10, 10] and embedder.most == 3
+    assert [len(batch) for batch in embedder.batches] == [10, 10, 10]
 
 
 def test_a_late_crowd_does_not_all_go_to_one_thread() -> None:
-    embedder = Counting(seconds=0.05)
+    gate = threading.Event()
+    embedder = Counting(gate)
 
     async def run() -> None:
         vectors = QueryVectors(embedder, 2)
-        first = asyncio.create_task(vectors.vector("first"))
+        searches = [asyncio.create_task(vectors.vector("first"))]
         await asyncio.sleep(0.01)
-        await asyncio.gather(*(vectors.vector(str(n)) for n in range(19)))
-        await first
+        searches += [asyncio.create_task(vectors.vector(str(n))) for n in range(19)]
+        await asyncio.sleep(0.01)
+        gate.set()
+        await asyncio.gather(*searches)
         vectors.close()
 
     asyncio.run(run())
@@ -81,7 +80,7 @@ def test_a_late_crowd_does_not_all_go_to_one_thread() -> None:
 
 
 def test_a_batch_is_bounded_and_each_text_embedded_once() -> None:
-    embedder = Counting(seconds=0.002)
+    embedder = Counting()
 
     async def one(vectors: QueryVectors, rng: random.Random) -> None:
         for _ in range(20):
@@ -100,7 +99,7 @@ def test_a_batch_is_bounded_and_each_text_embedded_once() -> None:
 
 
 def test_a_server_is_waited_for_in_a_thread_a_connection() -> None:
-    embedder = Counting(seconds=0.05)
+    embedder = Counting(threading.Barrier(4))
     embedder.connections = 4
 
     async def run() -> None:
@@ -109,7 +108,7 @@ def test_a_server_is_waited_for_in_a_thread_a_connection() -> None:
         vectors.close()
 
     asyncio.run(run())
-    assert embedder.most == 4
+    assert [len(batch) for batch in embedder.batches] == [2, 2, 2, 2]
 
 
 @pytest.mark.parametrize("threads", [0, 2])
@@ -140,11 +139,13 @@ def test_an_error_reaches_every_waiter_and_the_next_query_works(threads: int) ->
 
 
 def test_a_loop_that_was_left_half_way_does_not_hold_the_next() -> None:
-    vectors = QueryVectors(Counting(seconds=0.05), 1)
+    gate = threading.Event()
+    vectors = QueryVectors(Counting(gate), 1)
 
     async def leave() -> None:
         asyncio.create_task(vectors.vector("a"))  # noqa: RUF006
         await asyncio.sleep(0.01)
+        threading.Timer(0.05, gate.set).start()
 
     async def ask() -> float:
         return float((await asyncio.wait_for(vectors.vector("a"), 5))[0])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,9 +59,9 @@ def test_batches_in_the_order_of_the_texts_and_of_length_one(model_server: Model
 
 
 def test_documents_are_sent_side_by_side_over_so_many_connections(model_server: ModelServer) -> None:
-    model_server.seconds = 0.05
+    model_server.together = threading.Barrier(3)
     embedder(model_server, batch=1, connections=3, dim=32).embed(TEXTS[:12], label="test")
-    assert model_server.most == 3
+    assert len(model_server.bodies) == 12
 
 
 def test_prefixes_are_sent_and_are_part_of_the_identity(model_server: ModelServer) -> None:
@@ -112,7 +113,7 @@ def test_vectors_that_are_none_are_refused(model_server: ModelServer, fault: Any
 
 def test_a_server_that_refuses_at_the_start_is_a_matter_of_settings(model_server: ModelServer) -> None:
     model_server.faults.append(401)
-    with pytest.raises(InputError, match=r"401.*search\.embedding\.url, \.model and \.key"):
+    with pytest.raises(InputError, match=r"401.*search\.embedding\.url, \.model, \.key"):
         load_embedder(searching(model_server))
     model_server.stop()
     with pytest.raises(SearchUnavailable):

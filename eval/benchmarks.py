@@ -13,8 +13,8 @@ TASKS = "tasks-test.jsonl"
 """The task stage's file of held-out tasks."""
 
 
-def benchmarks(tasks: Iterable[Task], per_domain: int, seed: int) -> dict[str, list[Task]]:
-    """Test tasks by domain, at most `per_domain` of each, drawn by a hash of seed and task id.
+def benchmarks(tasks: Iterable[Task], total: int, seed: int) -> dict[str, list[Task]]:
+    """Test tasks by domain, at most an equal share of `total` from each, drawn by a hash of seed and task id.
 
     The draw of a task does not depend on the other tasks, so a larger benchmark holds the smaller one.
     Raises `InputError` without any test task.
@@ -27,6 +27,7 @@ def benchmarks(tasks: Iterable[Task], per_domain: int, seed: int) -> dict[str, l
         raise InputError(
             "no task of the split `test`: generate more tasks, or lower the share of other splits"
         )
+    per_domain = max(1, total // len(by_domain))
     return {
         domain: sorted(
             sorted(group, key=lambda task: _draw(seed, task.id))[:per_domain], key=lambda task: task.id

@@ -9,8 +9,6 @@ from typing import Any
 
 from context1.harness.profile import HarnessProfile, make_profile
 from context1.harness.rollouts import Job, run_rollouts
-from context1.models.load import load_model
-from context1.policy.local import LocalPolicy
 from context1.policy.policy import EpisodeKey, Policy
 from context1.policy.random import RandomPolicy
 from context1.policy.teacher import TeacherPolicy
@@ -64,6 +62,9 @@ def entrants(settings: Settings, tokenizer: Tokenizer, models: Mapping[str, Path
 
     def local(name: str, temperature: float, override: bool = False) -> Callable[[], Policy]:
         def make() -> Policy:
+            from context1.models.load import load_model  # torch takes seconds: only where it plays
+            from context1.policy.local import LocalPolicy
+
             model = load_model(
                 models[name], settings.model, tokenizer, profile_hash=profile.hash, override=override
             )

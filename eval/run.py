@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
 
 from context1.jsonl import read_jsonl, write_jsonl
-from context1.progress import Advance
 from context1.rewards.metrics import UNSCORED
-from context1.schema import Task, Trajectory
-from context1.search.backend import SearchBackend
-from context1.search.opening import open_backend
+from context1.schema import Task
 from context1.settings import (
     EvalSettings,
     ProfileSettings,
@@ -26,11 +22,10 @@ from context1.settings import (
 from context1.stage import progress, run_stage
 from context1.tokens.tokenizer import load_tokenizer
 from eval.benchmarks import TASKS, benchmarks
+from eval.entrants import entrants
+from eval.play import play
 from eval.score import score_all
 from eval.table import SCORES, Score
-
-if TYPE_CHECKING:
-    from eval.entrants import Entrant
 
 
 class Config(BaseModel):
@@ -63,29 +58,24 @@ def run(
         output: folder for `scores.jsonl.gz` and the episodes, `episodes/POLICY-SETTING.jsonl.gz`.
         fresh: run anew even if nothing changed.
 
-    Continues a killed evaluation at the entrant that it was at.
+    A killed evaluation continues with the entrants that had not finished.
     """
 
     def body(partial: Path) -> dict[str, Any]:
-        from eval.entrants import entrants  # loads torch: seconds that a reused result does not need
-
         by_domain = benchmarks(read_jsonl(tasks / TASKS, Task), settings.eval.tasks, settings.eval.seed)
         chosen = [task for group in by_domain.values() for task in group]
         listed = entrants(settings, load_tokenizer(settings.profile.tokenizer), models)
-        backend = open_backend(settings, index)
+        total = sum(len(chosen) * entrant.rollouts for entrant in listed)
+        with progress(total, "episodes") as advance:
+            episodes = play(settings, index, chosen, models, partial / "episodes", advance)
         scores: list[Score] = []
-        unscored = 0
-        with progress(sum(len(chosen) * entrant.rollouts for entrant in listed), "episodes") as advance:
-            for entrant in listed:
-                file = partial / "episodes" / f"{entrant.slug}.jsonl.gz"
-                episodes = _played(entrant, chosen, backend, file, advance)
-                unscored += sum(one.end in UNSCORED for one in episodes)
-                scores += score_all(entrant.policy, entrant.setting, chosen, episodes, settings)
+        for entrant in listed:
+            scores += score_all(entrant.policy, entrant.setting, chosen, episodes[entrant.slug], settings)
         write_jsonl(partial / SCORES, scores)
         return {
             **{f"tasks_{domain}": len(group) for domain, group in by_domain.items()},
-            "episodes": sum(entrant.rollouts for entrant in listed) * len(chosen),
-            "unscored": unscored,
+            "episodes": total,
+            "unscored": sum(one.end in UNSCORED for played in episodes.values() for one in played),
         }
 
     config = Config(
@@ -98,17 +88,3 @@ def run(
     )
     inputs = {"index": index, "tasks": tasks, **{f"model {name}": folder for name, folder in models.items()}}
     return run_stage("evaluate", config, inputs, output, body, fresh)
-
-
-def _played(
-    entrant: Entrant, tasks: Sequence[Task], backend: SearchBackend, file: Path, advance: Advance
-) -> list[Trajectory]:
-    """The entrant's episodes: from the file of an earlier, killed run, or played now and kept there."""
-    note = f"{entrant.policy} {entrant.setting}"
-    if file.is_file():
-        episodes = list(read_jsonl(file, Trajectory))
-        advance(len(episodes), note)
-        return episodes
-    episodes = asyncio.run(entrant.play(tasks, backend, lambda _: advance(1, note)))
-    write_jsonl(file, episodes)
-    return episodes

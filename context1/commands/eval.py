@@ -29,7 +29,7 @@ def eval(*, models: Models = None, options: RunOptions) -> None:
 
       context1 eval --dry-run
 
-      context1 eval --set eval.tasks=20 --set eval.rollouts=[1]
+      context1 eval --set eval.tasks=80 --set eval.rollouts=[1]
 
       context1 eval --model SFT=runs/demo/sft --model mine=runs/other/rl
     """

@@ -44,7 +44,7 @@ SIZES: dict[str, Callable[[Settings], str]] = {
         f"{s.rl.steps * s.rl.queries * s.rl.rollouts:,} episodes; {s.train.procs} processes"
     ),
     "evaluate": lambda s: (
-        f"{s.eval.tasks} tasks a domain, {max(s.eval.rollouts)} rollouts, "
+        f"{s.eval.tasks} tasks, {max(s.eval.rollouts)} rollouts, "
         f"temperatures {', '.join(f'{t:g}' for t in s.eval.temperatures)}"
     ),
     "report": lambda s: f"{s.eval.bootstrap} resamples an interval",

@@ -10,8 +10,8 @@ from context1.settings.section import Section
 class EvalSettings(Section):
     """The four benchmarks."""
 
-    tasks: int = Field(200, ge=1)
-    """Test tasks a domain; fewer if there are fewer."""
+    tasks: int = Field(800, ge=1)
+    """Test tasks, the same number of every domain; fewer if there are fewer."""
     rollouts: list[int] = [1, 4]
     """Rollouts a task whose final lists are fused."""
     temperatures: list[float] = [1.0, 0.0]

@@ -38,7 +38,8 @@ class SftSettings(Section):
     """Give every row other names and words each time it is used: for a tiny model, which would rather
     remember its few documents than read them."""
     warm: dict[str, float] = {}
-    """Warm-up rows that come first, in this order: name of the rows file and its share of the steps."""
+    """Warm-up rows that come first, in this order: name of the rows file and its share of the steps. A
+    model that was taught before (`--start`) skips them."""
     keep_trajectory_recall: float = Field(0.5, gt=0)
     """Kept with probability min(1, trajectory recall / this) ..."""
     keep_output_recall: float = Field(0.4, gt=0)

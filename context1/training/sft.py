@@ -65,7 +65,8 @@ def work(job: Job) -> None:
     rows = [with_environment(row, sft.env_weight) for one in kept.trajectories for row in rows_of(one)]
     if not rows:
         raise InputError(f"sft: no trajectory was kept of {len(played)}: {kept.dropped or 'there are none'}")
-    phases = phases_of(rows, warm_pools(job, tokenizer), sft)
+    warm = {} if "start" in job.inputs else warm_pools(job, tokenizer)  # a taught model can copy already
+    phases = phases_of(rows, warm, sft)
     steps = sum(phase.steps for phase in phases)
     with (
         Tracker(settings, "sft", {"stage": "sft"}, resume_key=job.id) as tracker,
@@ -137,6 +138,8 @@ def train_sft(
 def phases_of(rows: Sequence[Row], warm: Mapping[str, Sequence[Row]], settings: SftSettings) -> list[Phase]:
     """Warm-up pools in the order and with the shares of `settings.warm`, then the teacher's rows.
 
+    A pool that `warm` lacks is left out, with its steps.
+
     The teacher's rows take `settings.steps` steps less the warm-up's, or where that is 0 as many as
     `settings.epochs` passes need.
     """
@@ -147,7 +150,11 @@ def phases_of(rows: Sequence[Row], warm: Mapping[str, Sequence[Row]], settings: 
         else steps_for(rows, settings.batch_tokens, settings.epochs)
     )
     total = own / (1 - share)
-    phases = [Phase(name, warm[name], max(1, round(total * part))) for name, part in settings.warm.items()]
+    phases = [
+        Phase(name, warm[name], max(1, round(total * part)))
+        for name, part in settings.warm.items()
+        if name in warm
+    ]
     return [*phases, Phase("teacher", rows, max(1, round(own)))]
 
 

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from context1.jsonl import read_jsonl
+from context1.schema import Trajectory
 from context1.settings import Settings
 from eval.entrants import label
+from eval.run import run
 from eval.summary import read_summary
 
 pytestmark = pytest.mark.slow
@@ -61,6 +64,21 @@ def test_a_second_run_reuses_every_stage(made: Path) -> None:
     assert done.returncode == 0
     assert done.stdout.count(" reused in ") == 7
     assert time.monotonic() - started < 60
+
+
+def test_the_number_of_processes_changes_no_episode(made: Path, tmp_path: Path) -> None:
+    root = made / "runs" / "smoke"
+    settings = Settings.load("smoke", overrides={"train.procs": 1})
+    models = {name: root / name.lower() / "model" for name in ("SFT", "RL")}
+    run(settings, root / "index", root / "generate", models, tmp_path / "evaluate")
+    alone, beside = (
+        {
+            file.name: [one.model_dump(exclude={"seconds"}) for one in read_jsonl(file, Trajectory)]
+            for file in (folder / "episodes").iterdir()
+        }
+        for folder in (tmp_path / "evaluate", root / "evaluate")
+    )
+    assert len(alone) == 10 and alone == beside
 
 
 def test_runs_can_be_compared_in_mlflow(made: Path) -> None:

@@ -100,12 +100,13 @@ def test_rows_of_scores() -> None:
 def test_benchmarks_hold_test_tasks_only_and_nest() -> None:
     tasks = [task(f"{domain}{i}", domain) for domain in ("web", "email") for i in range(20)]
     tasks += [task("train", "web", "train")]
-    small, large = benchmarks(tasks, 5, seed=0), benchmarks(list(reversed(tasks)), 12, seed=0)
+    small, large = benchmarks(tasks, 11, seed=0), benchmarks(list(reversed(tasks)), 24, seed=0)
     assert list(small) == ["email", "web"]
     for domain in small:
         assert len(small[domain]) == 5 and len(large[domain]) == 12
         assert {one.id for one in small[domain]} < {one.id for one in large[domain]}
-    assert benchmarks(tasks, 5, seed=1) != small
+    assert benchmarks(tasks, 11, seed=1) != small
+    assert [len(group) for group in benchmarks(tasks, 1, seed=0).values()] == [1, 1]
     with pytest.raises(InputError, match="test"):
         benchmarks([task("train", "web", "train")], 5, seed=0)
 

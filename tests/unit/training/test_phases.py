@@ -45,6 +45,8 @@ def test_shares_of_the_steps() -> None:
     assert [(p.name, p.steps) for p in phases] == [("x", 12), ("y", 18), ("teacher", 30)]
     fixed = phases_of(pool, {"x": pool, "y": pool}, settings.model_copy(update={"steps": 10}))
     assert [p.steps for p in fixed] == [2, 3, 5]
+    taught = phases_of(pool, {}, settings.model_copy(update={"steps": 10}))
+    assert [(p.name, p.steps) for p in taught] == [("teacher", 5)]
 
 
 def test_rate_rises_holds_and_falls() -> None:

@@ -27,6 +27,9 @@ from eval.columns import COLUMNS, WIDE, interval_text, number, short
 from eval.run import run
 from eval.table import SCORES, Comparison, Row, Score, compare, rows
 
+RL_STEPS = 24
+"""More than the demo's minutes allow."""
+
 CONTROL_RATE = 0.3
 """Of SFT's peak learning rate: from a taught model, the full rate first destroys what was learnt."""
 
@@ -52,7 +55,12 @@ def main() -> None:
 def _seed(seed: int, options: argparse.Namespace, data: dict[str, Path]) -> list[str]:
     """Trains and evaluates one seed; the bars that failed."""
     own = dict.fromkeys(("train.seed", "model.seed", "teacher.seed", "eval.seed"), seed)
-    size = {"eval.tasks": options.tasks, "eval.rollouts": [1], "runs": str(options.root)}
+    size = {
+        "rl.steps": RL_STEPS,
+        "eval.tasks": options.tasks,
+        "eval.rollouts": [1],
+        "runs": str(options.root),
+    }
     settings = Settings.load(options.profile, overrides={**own, **size})
     settings = settings.model_copy(
         update={"eval": settings.eval.model_copy(update={"temperatures": [settings.rl.temperature]})}

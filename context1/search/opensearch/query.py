@@ -120,7 +120,8 @@ def of_document(doc_id: str, terms: Sequence[str]) -> Json:
 
 def of_literals(alternatives: Sequence[Collection[str]]) -> Json:
     """Chunks whose folded text may hold all literals of an alternative: a superset, to be verified."""
-    most = max(1, MAX_TERMS // sum(map(len, alternatives)))
+    # An alternative without a literal worth sending makes every chunk a candidate.
+    most = max(1, MAX_TERMS // max(1, sum(map(len, alternatives))))
     return {
         "bool": {
             "filter": {

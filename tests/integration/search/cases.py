@@ -45,10 +45,11 @@ PATTERNS = [
     "balo denu", "(?i)BALO DENU", "balo (denu|giri|firi)", "^balo", "umi$", r"\bK2-18\b", r"1,234\.5", "[Aa]cme",
     "東京", "京都", "量子.算", "(?i)straße", "(?i)σίσυφος", "no such text", r"balo.*denu.*firi", r"<\|end\|>",
     "balo|denu|firi|giri|lova", r"\d{4}-07", "(?i)höldings", "same", "abc", "xxx", r"mumi\s+balo", "S\\.A\\.",
+    "(a+)+$", "ab", "東", "a|balo",
 ]  # fmt: skip
 BAD_PATTERNS = [
-    "(a+)+$", r"^(\w+\s?)*$", "", "x*", r"(.)\1", "(?=balo)balo", "(?<!x)balo", "(", "[a", "*", "ab", "東",
-    "a|balo", "balo" * 300, r"(?P<n>balo)(?P=n)", r"\d+", "balo|x?",
+    r"^(\w+\s?)*$", "", "x*", r"(.)\1", "(?=balo)balo", "(?<!x)balo", "(", "[a", "*",
+    "balo" * 300, r"(?P<n>balo)(?P=n)", r"\d+", "balo|x?",
 ]  # fmt: skip
 
 HOSTILE_QUERIES = [

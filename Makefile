@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lock check format test test-slow soak demo vocab tokenizer compile bench-learning bench-engine \
-        bench-trainer bench-embedding bench-retrieval clean
+        bench-trainer bench-embedding bench-retrieval bench-search bench-stall clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,12 @@ bench-embedding: setup  ## The service that embeds queries against the embedder 
 
 bench-retrieval: setup  ## Recall of BM25, dense, fused, reranked: QUESTIONS=file in HotpotQA's format
 	@$(BIN)/python benchmarks/bench_retrieval.py "$(QUESTIONS)"
+
+bench-search: setup  ## Embedded search: speed, memory, overlap, grep: CHUNKS="100000 400000", LANCEDB=its python
+	@$(BIN)/python benchmarks/bench_search.py $(if $(CHUNKS),--chunks $(CHUNKS)) $(if $(LANCEDB),--lancedb "$(LANCEDB)")
+
+bench-stall: setup  ## Gaps under 64 searches at once, and searches beside training: CHUNKS=100000
+	@$(BIN)/python benchmarks/bench_stall.py $(if $(CHUNKS),--chunks $(CHUNKS))
 
 clean:  ## Remove caches and builds; keeps .venv and runs/
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

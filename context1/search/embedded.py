@@ -120,8 +120,7 @@ class EmbeddedBackend:
 
     def _search(self, query: str, vector: Vectors, limit: int, exclude: Collection[str]) -> list[Hit]:
         wanted = max(limit, self._settings.candidates)
-        numbers = {self._store.number[chunk_id] for chunk_id in exclude if chunk_id in self._store.number}
-        banned = np.array(sorted(numbers), dtype=np.int64)
+        banned = self._store.numbers(exclude)
         terms = self._bm25.query(query)
         by_terms = self._ranked(*self._bm25.best(terms, wanted, banned), wanted)
         by_meaning = self._ranked(*self._dense.nearest(vector, wanted, banned), wanted)
@@ -134,22 +133,27 @@ class EmbeddedBackend:
         by_meaning = self._ranked(rows, self._dense.products(vector, rows), len(rows))
         return self._reranked(rrf([by_terms, by_meaning], self._settings.rrf_k), terms, vector)
 
-    def _reranked(self, fused: Sequence[tuple[str, float]], terms: Query, vector: Vectors) -> list[Hit]:
+    def _reranked(self, fused: Sequence[tuple[int, float]], terms: Query, vector: Vectors) -> list[Hit]:
         """Hits of all fused candidates, ordered by the reranker's scores, ties by id."""
+        places = [place for place, _ in fused]
+        rows = self._store.by_id[places]
         if self._settings.reranker == "scores":
-            ids = [chunk_id for chunk_id, _ in fused]
-            rows = np.array([self._store.number[chunk_id] for chunk_id in ids], dtype=np.int64)
-            scores = fuse_scores(self._bm25.scores(terms, rows), self._dense.products(vector, rows)).tolist()
-            fused = sorted(zip(ids, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
-        return [Hit(self._store.get(chunk_id), score) for chunk_id, score in fused]
+            scores = fuse_scores(self._bm25.scores(terms, rows), self._dense.products(vector, rows))
+            order = np.lexsort((places, -scores))
+            rows, fused = rows[order], [(places[at], float(scores[at])) for at in order]
+        return [Hit(self._store.at(row), score) for row, (_, score) in zip(rows.tolist(), fused, strict=True)]
 
-    def _ranked(self, rows: Rows, scores: Vectors, wanted: int) -> list[str]:
-        """Ids of the `wanted` rows with the highest scores, best first, ties by id."""
+    def _ranked(self, rows: Rows, scores: Vectors, wanted: int) -> list[int]:
+        """Places among the sorted ids of the `wanted` best rows, best first, ties by id.
+
+        They sort as ids do, and cost no look-up.
+        """
         if len(rows) > wanted:
             least = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
             rows, scores = rows[scores >= least], scores[scores >= least]
-        order = np.lexsort((self._store.id_ranks[rows], -scores))[:wanted]
-        return [self._store.ids[row] for row in rows[order].tolist()]
+        places = self._store.id_ranks[rows]
+        best: list[int] = places[np.lexsort((places, -scores))[:wanted]].tolist()
+        return best
 
     async def _run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._pool is None:

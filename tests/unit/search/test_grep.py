@@ -179,6 +179,16 @@ def test_hostile_patterns_stop_and_say_so(pattern: str, many_alike: tuple[ChunkS
     assert time.process_time() - started < 1
 
 
+@pytest.mark.parametrize("pattern", [r"(?:\p{L}\p{L}?){200}a", r"\pL{500}a", r"(?:\pL\PL){90}a"])
+def test_patterns_that_grow_huge_are_refused_soon(pattern: str) -> None:
+    """The interpreter's lock is held until then."""
+    started = time.thread_time()
+    with pytest.raises(PatternError, match="too large"):
+        compile_pattern(pattern)
+    assert time.thread_time() - started < 0.2
+    assert compile_pattern(r"\pL{20}a").search(("ü" * 20 + "a").encode())
+
+
 def test_what_was_found_until_the_stop_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "BLOCK", 1)
     monkeypatch.setattr(room, "MOST", 30)

@@ -1,0 +1,122 @@
+"""Made-up chunks, vectors and queries for the search benchmarks, seeded, in files.
+
+Words follow Zipf's law over 200,000 made-up words; three in ten come from the chunk's topic instead. A topic
+is 100 chunks on average, and a cluster of vectors: a unit centre plus noise of 0.9 its length. A query is 8
+words of one chunk with that chunk's vector plus noise, so two of its words are as common as `the` and `of`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from context1.jsonl import write_jsonl
+from context1.schema import Chunk
+from context1.search.embedder import Embedder, Vectors
+
+DIM = 384
+SHORTEST, LONGEST = 104, 204
+"""Words of a chunk. Were all as long, most scores would tie."""
+VOCABULARY = 200_000
+RARE = 1_000
+"""Words more common than this belong to no topic."""
+TOPIC_WORDS = 60
+OF_TOPIC = 0.3
+NOISE, QUERY_NOISE = 0.9, 0.7
+QUERY_WORDS = 8
+BLOCK = 1_024
+
+CHUNKS, VECTORS, QUERIES, QUERY_VECTORS = "chunks.jsonl", "vectors.f32", "queries.json", "query_vectors.npy"
+
+
+def write_data(count: int, queries: int, folder: Path) -> None:
+    """Writes `count` chunks and their vectors, `queries` queries and theirs."""
+    rng = np.random.default_rng(0)
+    vocabulary = made_up_words(rng)
+    frequency = np.cumsum(1 / (np.arange(VOCABULARY) + 2.7))
+    topics = max(1, count // 100)
+    places = rng.uniform(frequency[RARE], frequency[-1], (topics, TOPIC_WORDS))
+    topic_words = np.searchsorted(frequency, places)
+    centres = unit(rng.normal(size=(topics, DIM)))
+    asked = np.sort(rng.choice(count, queries, replace=queries > count))
+    texts: list[str] = []
+    vectors: list[Vectors] = []
+
+    def chunks() -> Iterator[Chunk]:
+        with (folder / VECTORS).open("wb") as file:
+            for start in range(0, count, BLOCK):
+                size = min(BLOCK, count - start)
+                topic = rng.integers(topics, size=size)
+                shape = size, LONGEST
+                own = topic_words[topic[:, None], rng.integers(TOPIC_WORDS, size=shape)]
+                words = np.searchsorted(frequency, rng.uniform(0, frequency[-1], shape))
+                words = np.where(rng.random(shape) < OF_TOPIC, own, words)
+                lengths = rng.integers(SHORTEST, LONGEST + 1, size=size)
+                of_row = [words[row, : lengths[row]] for row in range(size)]
+                block = unit(centres[topic] + NOISE * unit(rng.normal(size=(size, DIM))))
+                file.write(block.tobytes())
+                for row in asked[(asked >= start) & (asked < start + size)] - start:
+                    vectors.append(unit(block[row : row + 1] + QUERY_NOISE * unit(rng.normal(size=(1, DIM)))))
+                    texts.append(text_of(vocabulary, rng.choice(of_row[row], QUERY_WORDS, replace=False)))
+                for row in range(size):
+                    yield chunk(start + row, text_of(vocabulary, of_row[row]))
+
+    write_jsonl(folder / CHUNKS, chunks())
+    (folder / QUERIES).write_text(json.dumps(texts))
+    np.save(folder / QUERY_VECTORS, np.concatenate(vectors))
+
+
+def chunk(number: int, text: str) -> Chunk:
+    """Its title is its number, by which `Given` finds its vector."""
+    return Chunk(
+        id=f"c{number:06x}",
+        doc_id=f"d{number // 4:05x}",
+        position=number % 4,
+        title=str(number),
+        text=text,
+        domain="web",
+    )
+
+
+class Given(Embedder):
+    """Vectors that are there already: a chunk's by the number that is its title, a query's by its text."""
+
+    id, dim, cheap = "given", DIM, True
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / VECTORS
+        queries = json.loads((folder / QUERIES).read_text())
+        self._queries = dict(zip(queries, np.load(folder / QUERY_VECTORS), strict=True))
+
+    def embed(self, texts: Sequence[str], *, threads: int = 1, label: str = "") -> Vectors:
+        first = int(texts[0].partition("\n")[0])
+        assert int(texts[-1].partition("\n")[0]) == first + len(texts) - 1
+        # Read, as a mapped file would count as memory of the build.
+        return np.fromfile(self._path, np.float32, len(texts) * DIM, offset=first * DIM * 4).reshape(-1, DIM)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return np.stack([self._queries[text] for text in texts])
+
+
+def made_up_words(rng: np.random.Generator) -> list[str]:
+    """Distinct words: all of one syllable, then of two, then some of three."""
+    heads, tails = "b c d f g h j k l m n p r s t v w z br st tr".split(), "a e i o u an er in on".split()
+    words = syllables = [head + tail for head in heads for tail in tails]
+    for size in (2, 3):
+        count = min(len(syllables) ** size, VOCABULARY - len(words))
+        numbers = rng.choice(len(syllables) ** size, count, replace=False)
+        digits = np.unravel_index(numbers, (len(syllables),) * size)
+        words = words + ["".join(syllables[one] for one in word) for word in np.transpose(digits).tolist()]
+    return words
+
+
+def text_of(vocabulary: Sequence[str], words: npt.NDArray[np.int64]) -> str:
+    return " ".join([vocabulary[word] for word in words.tolist()])
+
+
+def unit(vectors: npt.NDArray[np.floating]) -> Vectors:
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)

@@ -18,8 +18,12 @@ SECONDS = 0.25
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
-# RE2's own 8 MiB let twenty characters compile for half a second, with the interpreter's lock held.
-_OPTIONS.max_mem = 1 << 20
+
+_SMALL = re2.Options()
+_SMALL.log_errors = False
+# RE2's own 8 MiB let twenty characters compile for half a second, with the interpreter's lock held; but to
+# match it needs them.
+_SMALL.max_mem = 1 << 20
 
 _NEVER_LINEAR = re.compile(r"\\[1-9]|\(\?(?:=|!|<=|<!|P=|\(|>)")
 
@@ -32,7 +36,9 @@ def compile_pattern(pattern: str) -> Any:
     if len(pattern) > MAX_PATTERN:
         raise PatternError(f"the pattern has {len(pattern):,} characters; {MAX_PATTERN:,} are allowed")
     try:
-        return re2.compile(pattern.encode("utf-8", "surrogatepass"), _OPTIONS)
+        encoded = pattern.encode("utf-8", "surrogatepass")
+        re2.compile(encoded, _SMALL)
+        return re2.compile(encoded, _OPTIONS)
     except re2.error as error:
         text = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
         if _NEVER_LINEAR.search(pattern):

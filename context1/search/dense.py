@@ -100,7 +100,7 @@ _VECTORS = types.Array(types.float32, 2, "C", readonly=True)
 
 
 @compiled(types.float32, _VECTORS, F4, types.int64, fastmath=True)
-def _product(vectors, query, row):  # type: ignore[no-untyped-def]
+def _product(vectors, query, row):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     # The order of the sum is the compiler's, and the same for every row.
     total = np.float32(0)
     for at in range(len(query)):
@@ -109,13 +109,13 @@ def _product(vectors, query, row):  # type: ignore[no-untyped-def]
 
 
 @compiled(types.void, _VECTORS, F4, I8, types.float32[::1])
-def _products(vectors, query, rows, products):  # type: ignore[no-untyped-def]
+def _products(vectors, query, rows, products):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     for index in range(len(rows)):
         products[index] = _product(vectors, query, rows[index])
 
 
 @compiled(types.int64, _VECTORS, F4, I8, I8, types.int64[::1], types.float32[::1])
-def _positive(vectors, query, rows, banned, kept, products):  # type: ignore[no-untyped-def]
+def _positive(vectors, query, rows, banned, kept, products):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Writes the rows that are not banned and have a positive product; returns how many. -1 is no row."""
     count = 0
     for row in rows:

@@ -19,7 +19,7 @@ _SLACK = 1.0001
 
 
 @compiled(types.void, I4, I8, _INT32S, _INT64S)
-def count_rows(tokens, row_ends, seen, rows_of):  # type: ignore[no-untyped-def]
+def count_rows(tokens, row_ends, seen, rows_of):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Adds to `rows_of` [terms] in how many rows each term occurs; `seen` [terms] is -1 before.
 
     Row r has the term numbers `tokens[row_ends[r - 1] : row_ends[r]]`.
@@ -34,7 +34,7 @@ def count_rows(tokens, row_ends, seen, rows_of):  # type: ignore[no-untyped-def]
 
 
 @compiled(types.void, I4, I8, F4, types.float64, types.float64, _INT32S, _INT64S, _INT32S, _FLOATS)
-def fill_postings(tokens, row_ends, idf, k1, b, seen, ends, rows, impacts):  # type: ignore[no-untyped-def]
+def fill_postings(tokens, row_ends, idf, k1, b, seen, ends, rows, impacts):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Writes `rows` and `impacts` = idf * f / (f + k1 (1 - b + b |row| / mean)), f being the term's count.
 
     `ends` [terms] holds the starts of the postings before, and their ends after; `seen` is -1 before.
@@ -61,7 +61,7 @@ def fill_postings(tokens, row_ends, idf, k1, b, seen, ends, rows, impacts):  # t
 
 
 @compiled(types.int64, I4, types.int64, types.int64, types.int64)
-def _place(rows, start, end, row):  # type: ignore[no-untyped-def]
+def _place(rows, start, end, row):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Where `row` is among ascending `rows[start:end]`; -1 if it is not."""
     stop = end
     while start < stop:
@@ -74,7 +74,7 @@ def _place(rows, start, end, row):  # type: ignore[no-untyped-def]
 
 
 @compiled(types.void, I4, F4, I8, I8, F4, I8, _FLOATS)
-def score_rows(rows, impacts, starts, ends, weights, wanted, scores):  # type: ignore[no-untyped-def]
+def score_rows(rows, impacts, starts, ends, weights, wanted, scores):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Adds to `scores` those of the rows `wanted`, in any order."""
     for term in range(len(starts)):
         for index in range(len(wanted)):
@@ -84,7 +84,7 @@ def score_rows(rows, impacts, starts, ends, weights, wanted, scores):  # type: i
 
 
 @compiled(types.float32, _FLOATS, _INT32S, types.int64, _FLOATS)
-def _least_of_best(scores, touched, count, best):  # type: ignore[no-untyped-def]
+def _least_of_best(scores, touched, count, best):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """The len(best)-th highest score of the rows `touched[:count]`; `best` is room to work in."""
     best[:] = -np.inf
     for index in range(count):
@@ -99,7 +99,7 @@ def _least_of_best(scores, touched, count, best):  # type: ignore[no-untyped-def
 
 
 @compiled(types.int64, I4, F4, I8, I8, F4, F4, I8, _FLOATS, _FLOATS, _INT32S, _FLOATS)
-def best_rows(  # type: ignore[no-untyped-def]
+def best_rows(  # type: ignore[no-untyped-def]  # `compiled` gives the types
     rows, impacts, starts, ends, weights, ceilings, banned, best, scores, found, found_scores
 ):
     """Writes the rows of the len(best) highest scores, those that tie with the last too, and their scores.

@@ -111,7 +111,7 @@ _INT32S, _INT64S = types.int32[::1], types.int64[::1]
 
 
 @compiled(types.int64, U1, I8, types.int64, _INT32S, _INT32S, _INT64S, _INT32S, types.int64)
-def _measure(buffer, starts, first, seen, counts, sizes, codes, known):  # type: ignore[no-untyped-def]
+def _measure(buffer, starts, first, seen, counts, sizes, codes, known):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Adds to `counts` [chunks] and `sizes` [bytes] of each trigram, and to the `codes` of those known.
 
     `seen` is a trigram's last chunk, plus 1. Returns how many trigrams are known.
@@ -136,7 +136,7 @@ def _measure(buffer, starts, first, seen, counts, sizes, codes, known):  # type:
 
 
 @compiled(types.void, U1, I8, types.int64, _INT32S, _INT64S, types.uint8[::1])
-def _write(buffer, starts, first, seen, position, lists):  # type: ignore[no-untyped-def]
+def _write(buffer, starts, first, seen, position, lists):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Appends to each trigram's list at its `position`."""
     for row in range(len(starts) - 1):
         number = first + row + 1
@@ -154,7 +154,7 @@ def _write(buffer, starts, first, seen, position, lists):  # type: ignore[no-unt
 
 
 @compiled(types.int64, U1, _INT64S, I8, _INT64S, _INT64S)
-def _intersect(lists, position, ends, chunk, found):  # type: ignore[no-untyped-def]
+def _intersect(lists, position, ends, chunk, found):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Fills `found` with the next chunks in all lists; `position` and `chunk` say where each list stands."""
     count = 0
     while count < len(found):

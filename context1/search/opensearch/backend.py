@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
-from time import perf_counter
+from time import thread_time
 from typing import Any, Self
 
 from context1.schema import Chunk
@@ -167,15 +167,12 @@ class OpenSearchBackend:
         return by_scores(hits, lexical, {hit.chunk.id: product_of(hit.named[build.PRODUCT]) for hit in found})
 
     async def _read(self, doc_id: str, terms: Sequence[str], vector: Vectors) -> list[Hit]:
-        found = [hit async for page in self._pages(build.of_document(doc_id, terms), vector) for hit in page]
+        found = await self._of_document(doc_id, terms, vector)
         if not found:
             (chunk,) = await self._get([doc_id])
             if chunk is None:
                 raise UnknownDocument(f"no document or chunk `{doc_id}` in the index")
-            doc_id = chunk.doc_id
-            found = [
-                hit async for page in self._pages(build.of_document(doc_id, terms), vector) for hit in page
-            ]
+            found = await self._of_document(chunk.doc_id, terms, vector)
         by_terms = sorted(found, key=lambda hit: (-hit.score, hit.chunk.id))
         by_meaning = sorted(found, key=lambda hit: (-hit.product, hit.chunk.id))
         hits = fused(by_terms, by_meaning, self._search.rrf_k, len(found))
@@ -184,18 +181,23 @@ class OpenSearchBackend:
         lexical = {hit.chunk.id: hit.score for hit in found}
         return by_scores(hits, lexical, {hit.chunk.id: hit.product for hit in found})
 
+    async def _of_document(self, doc_id: str, terms: Sequence[str], vector: Vectors) -> list[Found]:
+        if not build.can_be_id(doc_id):
+            return []
+        return [hit async for page in self._pages(build.of_document(doc_id, terms), vector) for hit in page]
+
     async def _grep(self, compiled: Any, candidates: dict[str, Any], limit: int) -> list[Hit]:
         matching: list[Hit] = []
         spent, seen = 0.0, 0
         async for page in self._pages(candidates):
-            started = perf_counter()
+            started = thread_time()
             for hit in page:
                 if compiled.search(hit.chunk.text.encode("utf-8", "replace")) is None:
                     continue
                 matching.append(Hit(hit.chunk, 1.0))
                 if len(matching) == limit:
                     return matching
-            spent, seen = spent + perf_counter() - started, seen + len(page)
+            spent, seen = spent + thread_time() - started, seen + len(page)
             if spent > SECONDS or seen >= MAX_CANDIDATES:
                 raise stopped([hit.chunk.id for hit in matching])
         return matching
@@ -216,11 +218,13 @@ class OpenSearchBackend:
             after = page[-1].sort
 
     async def _get(self, chunk_ids: list[str]) -> list[Chunk | None]:
-        found: list[Chunk | None] = []
-        for at in range(0, len(chunk_ids), PAGE):
-            body = {"ids": chunk_ids[at : at + PAGE]}
-            found += await self._target.ask("_mget", body, read_chunks, realtime="false")
-        return found
+        asked = [chunk_id for chunk_id in dict.fromkeys(chunk_ids) if build.can_be_id(chunk_id)]
+        found: dict[str, Chunk | None] = {}
+        for at in range(0, len(asked), PAGE):
+            page = asked[at : at + PAGE]
+            chunks = await self._target.ask("_mget", {"ids": page}, read_chunks, realtime="false")
+            found |= zip(page, chunks, strict=True)
+        return [found.get(chunk_id) for chunk_id in chunk_ids]
 
     @property
     def _search_type(self) -> str:

@@ -17,6 +17,7 @@ from context1.search.index import searchable
 from context1.search.literals import fold_case
 from context1.search.opensearch.answers import Failure, item_failure
 from context1.search.opensearch.client import BACKOFF, BACKOFF_MAX, Client
+from context1.search.opensearch.query import encodable
 
 Batch = Sequence[tuple[int, Chunk]]
 
@@ -44,7 +45,7 @@ def encode(batch: Batch, analyser: Analyser, embedder: Embedder) -> list[bytes]:
             | {
                 "order": number,
                 "terms": analyser.joined(text),
-                "folded": fold_case(_encodable(chunk.text)),
+                "folded": fold_case(encodable(chunk.text)),
                 "vector": vector.tolist(),
             }
         )
@@ -85,9 +86,4 @@ async def absent(client: Client, name: str, batch: Batch) -> Batch:
 
 
 def _clean(chunk: dict[str, Any]) -> dict[str, Any]:
-    return {name: _encodable(value) if isinstance(value, str) else value for name, value in chunk.items()}
-
-
-def _encodable(text: str) -> str:
-    # Half a surrogate pair is no JSON.
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return {name: encodable(value) if isinstance(value, str) else value for name, value in chunk.items()}

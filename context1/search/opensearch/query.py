@@ -27,6 +27,19 @@ return sum;
 """
 
 
+def can_be_id(name: str) -> bool:
+    """False for what no chunk or document is named, and the cluster refuses to be asked for."""
+    try:
+        return bool(name) and (name.isascii() or bool(name.encode()))
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON from a policy may hold
+        return False
+
+
+def encodable(text: str) -> str:
+    """The text with halves of surrogate pairs, which are no JSON, as question marks; of the same length."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def by_terms(terms: Sequence[str], exclude: Collection[str]) -> Json:
     """BM25 over the analyser's terms; a term that is repeated counts as often."""
     return {"bool": {"should": _scored(terms), "minimum_should_match": 1} | _without(exclude)}
@@ -42,8 +55,8 @@ def by_meaning(vector: Vectors, k: int, ef_search: int, exclude: Collection[str]
         "k": k,
         "method_parameters": {"ef_search": max(k, ef_search)},
     }
-    if exclude:
-        clause["filter"] = {"bool": _without(exclude)}
+    if excluded := _without(exclude):
+        clause["filter"] = {"bool": excluded}
     return {"knn": {"vector": clause}}
 
 
@@ -119,26 +132,18 @@ def of_document(doc_id: str, terms: Sequence[str]) -> Json:
 
 
 def of_literals(alternatives: Sequence[Collection[str]]) -> Json:
-    """Chunks whose folded text may hold all literals of an alternative: a superset, to be verified."""
-    # An alternative without a literal worth sending makes every chunk a candidate.
-    most = max(1, MAX_TERMS // max(1, sum(map(len, alternatives))))
-    return {
-        "bool": {
-            "filter": {
-                "bool": {
-                    "should": [
-                        {
-                            "bool": {
-                                "filter": [clause for one in sorted(literals) for clause in _grams(one, most)]
-                            }
-                        }
-                        for literals in alternatives
-                    ],
-                    "minimum_should_match": 1,
-                }
-            }
-        }
-    }
+    """Chunks whose folded text may hold all literals of an alternative: a superset, to be verified.
+
+    All chunks where an alternative has no literal that is worth looking up.
+    """
+    if not all(alternatives):
+        return {"match_all": {}}
+    most = max(1, MAX_TERMS // sum(map(len, alternatives)))
+    wanted = [
+        {"bool": {"filter": [clause for one in sorted(literals) for clause in _grams(one, most)]}}
+        for literals in alternatives
+    ]
+    return {"bool": {"filter": {"bool": {"should": wanted, "minimum_should_match": 1}}}}
 
 
 def in_order(query: Json, size: int, after: Sequence[Any] | None) -> Json:
@@ -161,10 +166,12 @@ def _scored(terms: Sequence[str]) -> list[Json]:
 
 def _without(exclude: Collection[str]) -> Json:
     # Not `terms`, which takes 65,536 values at most.
-    return {"must_not": {"ids": {"values": list(exclude)}}} if exclude else {}
+    ids = [chunk_id for chunk_id in exclude if can_be_id(chunk_id)]
+    return {"must_not": {"ids": {"values": ids}}} if ids else {}
 
 
 def _grams(literal: str, most: int) -> list[Json]:
+    literal = encodable(literal)  # as the indexed text is
     field, length = ("folded", 3) if len(literal) >= 3 else ("folded.cjk", 2)
     starts = range(len(literal) - length + 1)
     wanted = min(most, GRAMS, len(starts))

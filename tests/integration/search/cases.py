@@ -45,7 +45,8 @@ PATTERNS = [
     "balo denu", "(?i)BALO DENU", "balo (denu|giri|firi)", "^balo", "umi$", r"\bK2-18\b", r"1,234\.5", "[Aa]cme",
     "東京", "京都", "量子.算", "(?i)straße", "(?i)σίσυφος", "no such text", r"balo.*denu.*firi", r"<\|end\|>",
     "balo|denu|firi|giri|lova", r"\d{4}-07", "(?i)höldings", "same", "abc", "xxx", r"mumi\s+balo", "S\\.A\\.",
-    "(a+)+$", "ab", "東", "a|balo",
+    "(a+)+$", "ab", "東", "a|balo", "(?i)É", "zq",
+    "\ud800", "balo\udfff", r"balo\x{D800}", "[\ud800b]alo|umi", "balo.\udfff?",
 ]  # fmt: skip
 BAD_PATTERNS = [
     r"^(\w+\s?)*$", "", "x*", r"(.)\1", "(?=balo)balo", "(?<!x)balo", "(", "[a", "*",
@@ -56,3 +57,5 @@ HOSTILE_QUERIES = [
     "", " ", "\0", "…", "\ud800", "a" * 1_000_000, "* OR _exists_:id", '{"match_all": {}}', "<|end|>", "' \" \\",
     "balo " * 3_000, " ".join(f"w{n}" for n in range(5_000)), "𝒷𝒶𝓁𝑜", "e" + "\u0301" * 1_000,
 ]  # fmt: skip
+NO_NAMES = ["", " ", "\0", "\ud800", "a\udfff", "nothing", "a" * 1_000, "*", "_all", "..", "a/b?c#d"]
+"""No chunk or document has one of them as its id."""

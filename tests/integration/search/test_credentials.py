@@ -25,7 +25,7 @@ from context1.settings import Settings
 from tests.integration.search.conftest import WORDS, made_up
 from tests.integration.search.proxy import Proxy
 
-pytestmark = pytest.mark.soak
+pytestmark = pytest.mark.slow
 
 SECRET = "hunter2hunter2"
 
@@ -65,9 +65,8 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
 
 
-@pytest.fixture(autouse=True)
-def quick_to_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context1.search.opensearch.target.OPENING", 3.0)
+def gives_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("context1.search.opensearch.target.OPENING", 2.0)
 
 
 def through(proxy: Proxy, settings: Settings, **more: object) -> Settings:
@@ -107,6 +106,16 @@ def test_basic_authentication(make_settings, make_proxy, authority) -> None:
         OpenSearchBackend.open(through(proxy, make_settings(), **(entered | {"opensearch__password": ""})))
 
 
+def test_an_api_key(make_settings, make_proxy, authority) -> None:
+    proxy = make_proxy(tls=authority.server(), allows=header(f"ApiKey {SECRET}"))
+    entered = {"opensearch__ca_bundle": str(authority.bundle), "opensearch__api_key": SECRET}
+    works(through(proxy, make_settings(), **entered))
+    assert proxy.refused == 0
+    with pytest.raises(InputError, match=r"401.*api_key") as caught:
+        OpenSearchBackend.open(through(proxy, make_settings(), **(entered | {"opensearch__api_key": "no"})))
+    assert SECRET not in str(caught.value) and proxy.refused == 1, "not tried again"
+
+
 def test_a_secret_in_the_environment_alone(make_settings, make_proxy, authority, monkeypatch) -> None:
     proxy = make_proxy(tls=authority.server(), allows=header(f"ApiKey {SECRET}"))
     settings = through(proxy, make_settings(), opensearch__ca_bundle=str(authority.bundle))
@@ -116,7 +125,7 @@ def test_a_secret_in_the_environment_alone(make_settings, make_proxy, authority,
     assert proxy.refused == 0
 
 
-def test_client_certificates(make_settings, make_proxy, authority) -> None:
+def test_client_certificates(make_settings, make_proxy, authority, monkeypatch) -> None:
     proxy = make_proxy(tls=authority.server(clients=authority.ca))
     certificate, key = authority.client()
     entered = {
@@ -126,6 +135,7 @@ def test_client_certificates(make_settings, make_proxy, authority) -> None:
     }
     works(through(proxy, make_settings(), **entered))
     before = proxy.requests
+    gives_up_soon(monkeypatch)
     with pytest.raises(SearchUnavailable):
         OpenSearchBackend.open(through(proxy, make_settings(), opensearch__ca_bundle=str(authority.bundle)))
     assert proxy.requests == before
@@ -135,7 +145,10 @@ def test_client_certificates(make_settings, make_proxy, authority) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["no bundle", "another authority", "another name"])
-def test_a_server_that_cannot_prove_who_it_is(wrong, make_settings, make_proxy, authority, tmp_path) -> None:
+def test_a_server_that_cannot_prove_who_it_is(
+    wrong, make_settings, make_proxy, authority, tmp_path, monkeypatch
+) -> None:
+    gives_up_soon(monkeypatch)
     proxy = make_proxy(tls=authority.server("elsewhere.example" if wrong == "another name" else "localhost"))
     (tmp_path / "other").mkdir()
     bundle = {"no bundle": "", "another authority": str(Authority(tmp_path / "other").bundle)}

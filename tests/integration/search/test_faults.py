@@ -19,12 +19,15 @@ from tests.integration.search.conftest import WORDS, made_up
 from tests.integration.search.episodes import Watched, ends, play
 from tests.integration.search.proxy import Fault, Proxy
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 SLACK = 15.0
 """Seconds that a busy machine may be late by."""
 
-MANY = [256, 1_024]
+MANY = [256, pytest.param(1_024, marks=pytest.mark.soak)]
+
+TURNS = 6
+"""Of an episode: searches, at times a grep or a read, and at the last an answer."""
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +65,8 @@ def test_a_restart_in_the_middle_loses_no_episode(
     episodes: int, own_server: cluster.Server, pointer: Pointer
 ) -> None:
     backend = Watched(inner := opened(own_server.url, pointer, opensearch__deadline=240.0))
-    restarting = when(lambda: backend.calls > episodes * 3, lambda: own_server.restart(3).join())
-    played = play(episodes, backend, turns=10, pause=0.2)
+    restarting = when(lambda: backend.calls > episodes * 2, lambda: own_server.restart(3).join())
+    played = play(episodes, backend, turns=TURNS, pause=0.2)
     restarting.join()
     counts, numbers = ends(played), inner.counters.snapshot()
     print(counts, numbers, f"longest call {backend.longest:.1f} s")
@@ -77,7 +80,7 @@ def test_a_restart_in_the_middle_loses_no_episode(
 def test_an_outage_past_the_deadline_is_counted(
     episodes: int, own_server: cluster.Server, pointer: Pointer
 ) -> None:
-    deadline = 2.0
+    deadline = 4.0
     backend = Watched(
         inner := opened(
             own_server.url, pointer, opensearch__deadline=deadline, opensearch__breaker_seconds=1.0
@@ -85,8 +88,8 @@ def test_an_outage_past_the_deadline_is_counted(
     )
     # Without the outage such a deadline is enough.
     assert ends(play(16, Watched(inner), turns=2)) == {"answer": 16}
-    back = when(lambda: backend.calls > episodes * 3, lambda: own_server.restart(deadline + 3).join())
-    played = play(episodes, backend, turns=10, pause=1.0)
+    back = when(lambda: backend.calls > episodes * 2, lambda: own_server.restart(deadline + 3).join())
+    played = play(episodes, backend, turns=TURNS, pause=1.0)
     back.join()
     counts, numbers = ends(played), inner.counters.snapshot()
     print(counts, numbers, f"longest call {backend.longest:.1f} s")
@@ -123,7 +126,7 @@ def test_a_tenth_of_requests_failing_or_hanging(
     proxy = Proxy(own_server.url, fault=lambda _: rng.choice(kinds) if rng.random() < 0.1 else None)
     inner = opened(proxy.url, pointer, opensearch__timeout=3.0, opensearch__deadline=240.0)
     backend = Watched(inner)
-    played = play(episodes, backend, turns=6)
+    played = play(episodes, backend, turns=TURNS)
     counts, numbers = ends(played), inner.counters.snapshot()
     print(counts, numbers, f"longest call {backend.longest:.1f} s")
     assert counts == {"answer": episodes}
@@ -142,7 +145,7 @@ def test_a_tenth_of_requests_failing_or_hanging(
 def test_a_full_queue_ends_episodes_at_their_deadline(own_server: cluster.Server, pointer: Pointer) -> None:
     proxy = Proxy(own_server.url)
     proxy.delay = 0.2
-    deadline = 1.0
+    deadline = 3.0
     inner = opened(
         proxy.url,
         pointer,
@@ -151,7 +154,7 @@ def test_a_full_queue_ends_episodes_at_their_deadline(own_server: cluster.Server
         opensearch__breaker_failures=1_000_000,
     )
     backend = Watched(inner)
-    played = play(256, backend, turns=4)
+    played = play(256, backend, turns=2)  # more turns, and on a slow machine none would come through
     counts, numbers = ends(played), inner.counters.snapshot()
     print(counts, numbers, f"longest call {backend.longest:.1f} s")
     assert set(counts) == {"answer", "infrastructure"} and counts.total() == 256
@@ -163,17 +166,18 @@ def test_a_full_queue_ends_episodes_at_their_deadline(own_server: cluster.Server
 
 def test_the_servers_own_full_queue_is_waited_for(own_server: cluster.Server, pointer: Pointer) -> None:
     """Its search queue holds a thousand; each search here is two."""
-    inner = opened(own_server.url, pointer, opensearch__connections=2_000, opensearch__deadline=240.0)
+    inner = opened(own_server.url, pointer, opensearch__connections=1_500, opensearch__deadline=240.0)
 
     async def flood() -> list[object]:
         rng = random.Random(0)
-        queries = [" ".join(rng.sample(WORDS, 3)) for _ in range(2_000)]
+        queries = [" ".join(rng.sample(WORDS, 3)) for _ in range(1_500)]
         return await asyncio.gather(*(inner.search(query) for query in queries))
 
     found = asyncio.run(flood())
     numbers = inner.counters.snapshot()
     print(numbers)
-    assert len(found) == 2_000 and all(found) and numbers["failures"] == 0
+    assert len(found) == 1_500 and all(found)
+    assert numbers["retries_429"] > 0 and numbers["failures"] == 0
     inner.close()
 
 

@@ -18,6 +18,7 @@ from tests.integration.search.cases import (
     BAD_PATTERNS,
     HOSTILE,
     HOSTILE_QUERIES,
+    NO_NAMES,
     PATTERNS,
     SCRIPTS,
     WORDS_AND_CHUNKS,
@@ -136,7 +137,13 @@ def test_short_chunks_are_ranked_alike_to_the_last(small: Backends) -> None:
             found = asyncio.run(other.search(query, limit=limit, exclude=exclude))
             assert len(found) == len(expected), "the same truncation"
             assert overlap(ids(found)[:10], ids(expected)[:10]) >= 0.9
-            assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=2e-2)
+            # Of the many that tie at the cut, rounding chooses.
+            assert overlap(ids(found), ids(expected)) >= 0.9
+            scores = {hit.chunk.id: hit.score for hit in expected}
+            common = [hit for hit in found if hit.chunk.id in scores]
+            assert [hit.score for hit in common] == pytest.approx(
+                [scores[hit.chunk.id] for hit in common], abs=1e-2
+            )
 
 
 def test_exclusion_without_bounds(small: Backends) -> None:
@@ -220,14 +227,20 @@ def test_chunks_come_back_as_they_went_in(small: Backends) -> None:
         assert asyncio.run(backend.chunks([])) == []
 
 
-def test_errors_are_the_same(small: Backends) -> None:
-    said = set()
+@pytest.mark.parametrize("number", range(len(NO_NAMES)))
+def test_what_names_nothing_is_said_to_be_unknown_and_excludes_nothing(number: int, small: Backends) -> None:
+    name, said = NO_NAMES[number], set()
+    everything = set(ids_of(small.chunks))
     for backend in small.all.values():
         with pytest.raises(UnknownDocument) as unread:
-            asyncio.run(backend.read("nowhere", query="x"))
+            asyncio.run(backend.read(name, query="x"))
         with pytest.raises(UnknownDocument) as unknown:
-            asyncio.run(backend.chunks(["c00001", "nothing"]))
+            asyncio.run(backend.chunks(["c00001", name]))
         said.add((str(unread.value), str(unknown.value)))
+        assert asyncio.run(backend.search("balo", limit=5, exclude={name})) == asyncio.run(
+            backend.search("balo", limit=5)
+        )
+        assert asyncio.run(backend.search("balo", exclude=everything | {name})) == []
     assert len(said) == 1
 
 

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import from_json, to_json
 
+from context1.search.analyser import Analyser
+from context1.search.literals import required_literals
 from context1.search.opensearch import query
 from context1.search.opensearch.ranking import knn_score, product_of
 
@@ -64,6 +67,41 @@ def test_grams_stand_in_their_literal_and_are_bounded(alternatives: list[list[st
         assert grams and all(any(gram in literal for literal in literals) for gram in grams)
         for literal in literals:
             assert literal[:3] in grams
+
+
+@given(st.text(st.sampled_from("abc東京\ud83d\udfff"), min_size=3, max_size=9))
+def test_any_literal_can_be_sent_and_finds_the_text_as_it_is_indexed(literal: str) -> None:
+    for pattern in (
+        literal,
+        "x|" + literal,
+        literal + "+",
+        "".join(f"\\x{{{ord(one):X}}}" for one in literal),
+    ):
+        sent = query.of_literals(required_literals(pattern))
+        assert from_json(to_json(sent)) == sent
+    sent = query.of_literals([frozenset([literal])])
+    (alternative,) = sent["bool"]["filter"]["bool"]["should"]
+    indexed = literal.encode("utf-8", "replace").decode()
+    for clause in alternative["bool"]["filter"]:
+        assert clause["term"]["folded"] in indexed
+
+
+@pytest.mark.parametrize("pattern", ["ab", "東", "(a+)+$", "a|balo", "[xyz]", "(?i)É", "balo|q"])
+def test_where_no_literal_is_worth_looking_up_all_chunks_are_candidates(pattern: str) -> None:
+    literals = required_literals(pattern)
+    assert frozenset() in literals and query.of_literals(literals) == {"match_all": {}}
+
+
+@given(st.lists(st.text(st.sampled_from("ab \0東\ud83d\ude00\udfff"), max_size=4), max_size=6))
+def test_names_of_any_characters_can_be_sent(names: list[str]) -> None:
+    terms = Analyser("english").terms(" ".join(names))
+    for search in (query.by_terms(terms, names), query.by_meaning(VECTOR, 5, 5, names)):
+        sent = from_json(to_json(search))
+        kept = [name for name in names if query.can_be_id(name)]
+        assert sent == search and str(sent).count("must_not") == bool(kept)
+        assert all(kept)
+    for name in names:
+        assert query.can_be_id(name) == bool(name and name == name.encode("utf-8", "ignore").decode())
 
 
 @pytest.mark.parametrize("product", [-1.0, -0.25, 0.0, 1e-6, 0.5, 1.0])

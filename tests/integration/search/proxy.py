@@ -81,7 +81,8 @@ class Proxy:
     async def _listen(self) -> None:
         application = web.Application(client_max_size=1 << 30)
         application.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
+        # A request ends with its connection, which else would count as open.
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1, handler_cancellation=True)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "localhost", self.port, ssl_context=self._tls, backlog=2048)
         await site.start()

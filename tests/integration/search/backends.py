@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from context1.schema import Chunk
 from context1.search.backend import SearchBackend
@@ -79,7 +78,7 @@ class Remembering(Embedder):
 def real_text(passages: int, agreements: int) -> list[Chunk]:
     """Wikipedia passages, and agreements cut into pieces of a thousand characters."""
     if not DATA.is_dir():
-        pytest.skip(f"no {DATA}: real text for this test lies beside the repository")
+        cluster.skip(f"no {DATA}: real text for this test lies beside the repository")
     chunks = [
         make_chunk(f"w{n:05d}", row["text"], f"wiki{n // 3}", n % 3, row["title"])
         for n, row in enumerate(_rows(DATA / "web" / "wikipedia_passages.jsonl.gz", passages))

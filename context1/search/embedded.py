@@ -135,12 +135,13 @@ class EmbeddedBackend:
 
     def _reranked(self, fused: Sequence[tuple[int, float]], terms: Query, vector: Vectors) -> list[Hit]:
         """Hits of all fused candidates, ordered by the reranker's scores, ties by id."""
-        places = [place for place, _ in fused]
+        places = np.array([place for place, _ in fused], dtype=np.int64)
         rows = self._store.by_id[places]
         if self._settings.reranker == "scores":
             scores = fuse_scores(self._bm25.scores(terms, rows), self._dense.products(vector, rows))
             order = np.lexsort((places, -scores))
-            rows, fused = rows[order], [(places[at], float(scores[at])) for at in order]
+            rows = rows[order]
+            fused = list(zip(places[order].tolist(), scores[order].tolist(), strict=True))
         return [Hit(self._store.at(row), score) for row, (_, score) in zip(rows.tolist(), fused, strict=True)]
 
     def _ranked(self, rows: Rows, scores: Vectors, wanted: int) -> list[int]:

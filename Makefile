@@ -54,7 +54,7 @@ test: check  ## Checks and quick tests (under 5 minutes)
 test-slow: setup  ## Slow and integration tests
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m "slow and not soak"
 
-soak: setup  ## The long variants: 1,024 episodes through outages, 10,000 searches with exclusion (OpenSearch)
+soak: setup  ## Long tests of OpenSearch: outages under many episodes, parity on real text
 	@$(BIN)/pytest -q -m soak
 
 demo: setup  ## Make a search agent: PROFILE=demo|smoke, FRESH=1, CORPUS=folder

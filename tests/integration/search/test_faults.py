@@ -21,7 +21,7 @@ from tests.integration.search.conftest import WORDS, made_up
 from tests.integration.search.episodes import Watched, ends, play
 from tests.integration.search.proxy import Fault, Proxy
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
 SLACK = 15.0
 """Seconds that a busy machine may be late by."""

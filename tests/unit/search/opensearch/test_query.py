@@ -53,6 +53,7 @@ def test_only_grams_of_literals_are_sent() -> None:
     assert second == [{"term": {"folded.cjk": "東京"}}]
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.text(min_size=3, max_size=300), min_size=1, max_size=4), min_size=1, max_size=64))
 def test_grams_stand_in_their_literal_and_are_bounded(alternatives: list[list[str]]) -> None:
     sent = query.of_literals(alternatives)

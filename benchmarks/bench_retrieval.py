@@ -4,8 +4,8 @@
 
 QUESTIONS is in HotpotQA's own format (distractor setting): the pages of all its questions are one corpus.
 Each question is one `search_corpus` call of the harness. The rows: BM25 alone and dense alone, both fused by
-reciprocal rank, and what the settings make of that. The two halves of the file are
-also given apart: the first is for tuning. Intervals are 95%, by bootstrap over questions.
+reciprocal rank, and what the settings make of that. The second half of the file is
+also given apart, as the first served for tuning. Intervals are 95%, by bootstrap over questions.
 """
 
 from __future__ import annotations

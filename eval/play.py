@@ -68,7 +68,8 @@ def play(
                     for one in done:
                         one.result()
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
+                for one in left:  # leaving the pool waits for what has begun
+                    one.cancel()
                 raise
         _pass_on(told, advance)
     return {slug: list(read_jsonl(file, Trajectory)) for slug, file in files.items()}

@@ -38,8 +38,8 @@ class Embedder(Protocol):
 
 
 def encodable(text: str) -> str:
-    """The text with lone surrogates, which no model takes, as question marks."""
-    return text.encode("utf-8", "replace").decode()
+    """The text with halves of surrogate pairs, which are no UTF-8, as question marks; of the same length."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def prefixes_id(settings: EmbeddingSettings) -> str:

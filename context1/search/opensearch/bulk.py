@@ -12,12 +12,11 @@ from pydantic_core import to_json
 from context1.schema import Chunk
 from context1.search.analyser import Analyser
 from context1.search.backend import SearchUnavailable
-from context1.search.embedder import Embedder
+from context1.search.embedder import Embedder, encodable
 from context1.search.index import searchable
 from context1.search.literals import fold_case
 from context1.search.opensearch.answers import Failure, item_failure
 from context1.search.opensearch.client import BACKOFF, BACKOFF_MAX, Client
-from context1.search.opensearch.query import encodable
 
 Batch = Sequence[tuple[int, Chunk]]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from context1.search.embedder import Vectors
+from context1.search.embedder import Vectors, encodable
 
 Json = dict[str, Any]
 
@@ -33,11 +33,6 @@ def can_be_id(name: str) -> bool:
         return bool(name) and (name.isascii() or bool(name.encode()))
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON from a policy may hold
         return False
-
-
-def encodable(text: str) -> str:
-    """The text with halves of surrogate pairs, which are no JSON, as question marks; of the same length."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def by_terms(terms: Sequence[str], exclude: Collection[str]) -> Json:

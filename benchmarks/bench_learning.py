@@ -71,7 +71,7 @@ def _seed(seed: int, options: argparse.Namespace, data: dict[str, Path]) -> list
     teacher_steps = _seconds(folder / "sft")[-50:]
     steps = math.ceil(sum(_seconds(folder / "rl")) / statistics.mean(teacher_steps))
     rates = {name: CONTROL_RATE * getattr(settings.sft, name) for name in ("lr", "lr_matrix")}
-    more = settings.sft.model_copy(update={"steps": steps, "warm": {}, **rates})
+    more = settings.sft.model_copy(update={"steps": steps, **rates})
     sft(
         settings.model_copy(update={"sft": more}),
         data["index"],

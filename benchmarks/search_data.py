@@ -1,8 +1,9 @@
 """Made-up chunks, vectors and queries for the search benchmarks, seeded, in files.
 
 Words follow Zipf's law over 200,000 made-up words; three in ten come from the chunk's topic instead. A topic
-is 100 chunks on average, and a cluster of vectors: a unit centre plus noise of 0.9 its length. A query is 8
-words of one chunk with that chunk's vector plus noise, so two of its words are as common as `the` and `of`.
+is 1,000 chunks on average, so that both what a query leaves out and what it wants are of its topic; and it is
+a cluster of vectors: a unit centre plus noise of 0.9 its length. A query is 8 words of one chunk with that
+chunk's vector plus noise, so two of its words are as common as `the` and `of`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ VOCABULARY = 200_000
 RARE = 1_000
 """Words more common than this belong to no topic."""
 TOPIC_WORDS = 60
+OF_A_TOPIC = 1_000
 OF_TOPIC = 0.3
 NOISE, QUERY_NOISE = 0.9, 0.7
 QUERY_WORDS = 8
@@ -38,7 +40,7 @@ def write_data(count: int, queries: int, folder: Path) -> None:
     rng = np.random.default_rng(0)
     vocabulary = made_up_words(rng)
     frequency = np.cumsum(1 / (np.arange(VOCABULARY) + 2.7))
-    topics = max(1, count // 100)
+    topics = max(1, count // OF_A_TOPIC)
     places = rng.uniform(frequency[RARE], frequency[-1], (topics, TOPIC_WORDS))
     topic_words = np.searchsorted(frequency, places)
     centres = unit(rng.normal(size=(topics, DIM)))

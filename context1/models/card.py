@@ -17,13 +17,13 @@ class Card(BaseModel):
     """A saved model's surroundings."""
 
     schema_version: int = 1
-    profile_hash: str
-    """Hash of the harness profile that the model acted under."""
+    profile_hash: str | None
+    """Hash of the harness profile that the model acted under; None if it never acted."""
     tokenizer: str
     """Identity of the tokenizer that its ids belong to."""
 
 
-def save_model(model: PreTrainedModel, folder: Path, profile_hash: str, tokenizer_id: str) -> None:
+def save_model(model: PreTrainedModel, folder: Path, profile_hash: str | None, tokenizer_id: str) -> None:
     """Writes the model in Hugging Face's layout (safetensors) and its card; LoRA models save the adapter."""
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(str(folder))
@@ -51,7 +51,7 @@ def check_card(folder: Path, tokenizer_id: str | None, profile_hash: str | None,
         ("tokenizer", card.tokenizer, tokenizer_id),
         ("harness profile", card.profile_hash, profile_hash),
     ):
-        if wanted is not None and saved != wanted:
+        if None not in (saved, wanted) and saved != wanted:
             raise InputError(
                 f"{folder / CARD}: the model was trained with {what} {saved}, not {wanted}; "
                 "use the matching one or override the check"

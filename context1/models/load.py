@@ -15,6 +15,9 @@ from context1.models.structured import structured_init
 from context1.models.tiny import tiny_qwen3
 from context1.settings import ModelSettings
 
+BASE = Path(__file__).with_name("base")
+"""Folder of the tiny base model that the project ships."""
+
 
 class Vocabulary(Protocol):
     """What loading reads of a tokenizer."""
@@ -35,6 +38,7 @@ def load_model(
 ) -> PreTrainedModel:
     """`"tiny"` builds a fresh model with the structured initialisation, its vocabulary that of `tokenizer`.
 
+    `"tiny-base"` is the tiny model that the project ships, taught to look up and copy (`make base`).
     Anything else is a folder or a Hugging Face name; a folder that holds an adapter brings its base along. If
     `tokenizer` or `profile_hash` are given and the folder's card names others, that is an `InputError` unless
     `override`.
@@ -45,7 +49,7 @@ def load_model(
         model = tiny_qwen3(settings, tokenizer.vocab_size, settings.seed)
         structured_init(model, settings.seed)
         return model
-    folder = Path(path)
+    folder = BASE if str(path) == "tiny-base" else Path(path)
     if folder.is_dir():
         check_card(folder, tokenizer.id if tokenizer else None, profile_hash, override)
     elif folder.is_absolute() or str(path).startswith("."):

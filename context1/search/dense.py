@@ -18,7 +18,7 @@ Rows = npt.NDArray[np.int64]
 CODES_FROM = 4_096
 """From so many chunks on, 4-bit codes, which stay in a core's cache, are scanned first."""
 
-CELLS_FROM = 150_000
+CELLS_FROM = 65_536
 """From so many chunks on, only the cells nearest to the query are scanned."""
 
 CELLS_TRIED = 16

@@ -37,7 +37,7 @@ def grep(pattern: str, limit: int, store: ChunkStore, trigrams: Trigrams) -> lis
     wide = _widened(compiled, pattern)
     found: list[int] = []
     tried = 0
-    for numbers, buffer, starts in store.texts(_candidates(pattern, store, trigrams), BLOCK):
+    for numbers, buffer, starts in store.texts(_candidates(pattern, trigrams), BLOCK):
         if tried > MOST or time.thread_time() > deadline:
             raise stopped([store.ids[number] for number in found])
         tried += len(buffer)
@@ -48,11 +48,11 @@ def grep(pattern: str, limit: int, store: ChunkStore, trigrams: Trigrams) -> lis
     return found
 
 
-def _candidates(pattern: str, store: ChunkStore, trigrams: Trigrams) -> Iterable[int]:
-    """Ascending numbers of the chunks that hold all literals of an alternative, and of few others."""
+def _candidates(pattern: str, trigrams: Trigrams) -> Iterable[int] | None:
+    """Ascending numbers of the chunks that hold all literals of an alternative, few others; None: all."""
     alternatives = required_literals(pattern)
     if frozenset() in alternatives:
-        return range(len(store))
+        return None
     streams = (
         itertools.chain.from_iterable(batch.tolist() for batch in trigrams.candidates(literals))
         for literals in alternatives

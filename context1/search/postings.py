@@ -63,14 +63,26 @@ def fill_postings(tokens, row_ends, idf, k1, b, seen, ends, rows, impacts):  # t
 @compiled(types.int64, I4, types.int64, types.int64, types.int64)
 def _place(rows, start, end, row):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Where `row` is among ascending `rows[start:end]`; -1 if it is not."""
-    stop = end
-    while start < stop:
-        middle = (start + stop) >> 1
+    if start == end or row < rows[start] or row > rows[end - 1]:
+        return -1
+    # From where it would be if rows were spread evenly: a common word's are, and it is a step or two away.
+    span = np.float64(row - rows[start]) / max(1, rows[end - 1] - rows[start])
+    low = high = start + np.int64(span * (end - 1 - start))
+    step = np.int64(16)
+    while low > start and rows[low] > row:
+        high, low = low, max(start, low - step)
+        step <<= 1
+    step = np.int64(16)
+    while high < end - 1 and rows[high] < row:
+        low, high = high, min(end - 1, high + step)
+        step <<= 1
+    while low < high:
+        middle = (low + high) >> 1
         if rows[middle] < row:
-            start = middle + 1
+            low = middle + 1
         else:
-            stop = middle
-    return start if start < end and rows[start] == row else -1
+            high = middle
+    return low if rows[low] == row else -1
 
 
 @compiled(types.void, I4, F4, I8, I8, F4, I8, _FLOATS)
@@ -98,6 +110,20 @@ def _least_of_best(scores, touched, count, best):  # type: ignore[no-untyped-def
     return best[0]
 
 
+@compiled(types.int64, _FLOATS, _INT32S, types.int64, types.float64)
+def _keep(scores, found, count, least):  # type: ignore[no-untyped-def]  # `compiled` gives the types
+    """Keeps, of the rows `found[:count]`, those that score `least` or more, and clears the others' scores."""
+    kept = 0
+    for index in range(count):
+        row = found[index]
+        if scores[row] >= least:
+            found[kept] = row
+            kept += 1
+        else:
+            scores[row] = 0
+    return kept
+
+
 @compiled(types.int64, I4, F4, I8, I8, F4, F4, I8, _FLOATS, _FLOATS, _INT32S, _FLOATS)
 def best_rows(  # type: ignore[no-untyped-def]  # `compiled` gives the types
     rows, impacts, starts, ends, weights, ceilings, banned, best, scores, found, found_scores
@@ -105,8 +131,9 @@ def best_rows(  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Writes the rows of the len(best) highest scores, those that tie with the last too, and their scores.
 
     Terms come by descending `ceilings`, which no share of theirs exceeds. As soon as the terms left could not
-    bring a new row among the best, only rows found until then are scored to the end. `scores` [all rows] is 0
-    before and after; `found` and `found_scores` have room for all rows. Returns how many were found.
+    bring a new row among the best, they are only looked up, in rows that they could still raise so far.
+    `scores` [all rows] is 0 before and after; `found` and `found_scores` have room for all rows. Returns how
+    many were found.
     """
     for row in banned:
         scores[row] = -np.inf
@@ -114,44 +141,29 @@ def best_rows(  # type: ignore[no-untyped-def]  # `compiled` gives the types
     for ceiling in ceilings:
         left += ceiling
     count = 0
-    done = 0
-    least = np.float32(-np.inf)
-    while done < len(starts):
-        if count >= len(best) and ends[done] - starts[done] > count >> 2:
-            least = _least_of_best(scores, found, count, best)
-            if least > left * _SLACK:
-                break
-        for at in range(starts[done], ends[done]):
-            score = scores[rows[at]]
-            if score == 0:
-                found[count] = rows[at]
-                count += 1
-            scores[rows[at]] = score + weights[done] * impacts[at]
-        left -= ceilings[done]
-        done += 1
-    if done < len(starts):
-        kept = 0
-        for index in range(count):
-            row = found[index]
-            if scores[row] + left * _SLACK >= least:
-                for term in range(done, len(starts)):
-                    place = _place(rows, starts[term], ends[term], row)
-                    if place >= 0:
-                        scores[row] += weights[term] * impacts[place]
-                found[kept] = row
-                kept += 1
-            else:
-                scores[row] = 0
-        count = kept
-    least = _least_of_best(scores, found, count, best)
-    kept = 0
+    open_to_new = True
+    for term in range(len(starts)):
+        if open_to_new and count >= len(best) and ends[term] - starts[term] > count >> 2:
+            open_to_new = _least_of_best(scores, found, count, best) <= left * _SLACK
+        if open_to_new:
+            for at in range(starts[term], ends[term]):
+                score = scores[rows[at]]
+                if score == 0:
+                    found[count] = rows[at]
+                    count += 1
+                scores[rows[at]] = score + weights[term] * impacts[at]
+        else:
+            count = _keep(scores, found, count, best[0] / _SLACK - left * _SLACK)
+            for index in range(count):
+                place = _place(rows, starts[term], ends[term], found[index])
+                if place >= 0:
+                    scores[found[index]] += weights[term] * impacts[place]
+            _least_of_best(scores, found, count, best)
+        left -= ceilings[term]
+    count = _keep(scores, found, count, _least_of_best(scores, found, count, best))
     for index in range(count):
-        row = found[index]
-        if scores[row] >= least:
-            found[kept] = row
-            found_scores[kept] = scores[row]
-            kept += 1
-        scores[row] = 0
+        found_scores[index] = scores[found[index]]
+        scores[found[index]] = 0
     for row in banned:
         scores[row] = 0
-    return kept
+    return count

@@ -6,7 +6,7 @@ import hashlib
 import json
 import mmap
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from context1.errors import InputError
 from context1.schema import Chunk
 from context1.search.backend import UnknownDocument
+from context1.search.lookup import Lookup
 
 Starts = npt.NDArray[np.int64]
 
@@ -72,9 +73,8 @@ class ChunkStore:
         """Place of each chunk's id among all ids in order."""
         self.by_id = np.argsort(self.id_ranks)
         """Numbers of the chunks in the order of their ids."""
-        hashes = np.fromiter(map(hash, self.ids), np.int64, len(self.ids))
-        self._by_hash = np.argsort(hashes)
-        self._hashes = hashes[self._by_hash]
+        self.numbers = Lookup(self.ids)
+        """Ascending numbers of those ids that the index has."""
         # Numbers in arrays, as a hundred thousand lists would be gone over by each garbage collection.
         self._document = {doc_id: number for number, doc_id in enumerate(dict.fromkeys(names["documents"]))}
         self._document_of = np.array(
@@ -114,17 +114,6 @@ class ChunkStore:
             raise UnknownDocument(f"no chunk `{chunk_id}` in the index")
         return self.at(self.number[chunk_id])
 
-    def numbers(self, chunk_ids: Collection[str]) -> npt.NDArray[np.int64]:
-        """Numbers of the ids that the index has, ascending; others are passed over.
-
-        By 64-bit hashes alone, as a dictionary of all ids waits for memory three times an id. Of 400,000 ids
-        two share a hash, and one of them is missed, in one process of 10^8.
-        """
-        hashes = np.fromiter(map(hash, chunk_ids), np.int64, len(chunk_ids))
-        at = np.searchsorted(self._hashes, hashes)
-        at[at == len(self._hashes)] = 0
-        return np.unique(self._by_hash[at[self._hashes[at] == hashes]])
-
     def of_document(self, doc_id: str) -> npt.NDArray[np.int64]:
         """Numbers of a document's chunks; a chunk's id names its document. Raises `UnknownDocument`."""
         document = self._document.get(doc_id)
@@ -135,8 +124,16 @@ class ChunkStore:
         start = self._document_ends[document - 1] if document else 0
         return self._by_document[start : self._document_ends[document]]
 
-    def texts(self, numbers: Iterable[int], size: int) -> Iterator[tuple[list[int], bytes, Starts]]:
-        """Blocks of about `size` bytes: (numbers, texts with a newline after each, where each starts)."""
+    def texts(
+        self, numbers: Iterable[int] | None, size: int
+    ) -> Iterator[tuple[Sequence[int], bytes, Starts]]:
+        """Blocks of about `size` bytes: (numbers, texts with a newline after each, where each starts).
+
+        `numbers` None: all chunks.
+        """
+        if numbers is None:
+            yield from self._all_texts(size)
+            return
         block: list[int] = []
         starts = [0]
         parts: list[bytes] = []
@@ -148,6 +145,19 @@ class ChunkStore:
                 yield block, b"".join(parts), np.array(starts, dtype=np.int64)
                 block, starts, parts = [], [0], []
         yield block, b"".join(parts), np.array(starts, dtype=np.int64)
+
+    def _all_texts(self, size: int) -> Iterator[tuple[Sequence[int], bytes, Starts]]:
+        first = 0
+        while first < len(self):
+            start = self._text_starts[first]
+            # At least one chunk, however long.
+            past = max(first + 1, int(np.searchsorted(self._text_starts, start + size, "right")) - 1)
+            yield (
+                range(first, past),
+                self._texts[start : self._text_starts[past]],
+                self._text_starts[first : past + 1] - start,
+            )
+            first = past
 
     def parse(self, number: int) -> Chunk:
         """The chunk of that number, not kept."""

@@ -27,7 +27,7 @@ class SftSettings(Section):
     lr_matrix: float = Field(0.004, gt=0)
     """Peak learning rate of Muon's matrices, on AdamW's scale."""
     steps: int = Field(0, ge=0)
-    """Optimizer steps, warm-up rows included; 0: as many as `epochs` needs."""
+    """Optimizer steps; 0: as many as `epochs` needs."""
     warmup: float = Field(0.05, ge=0, le=1)
     """Share of the steps in which the learning rate rises linearly."""
     cooldown: float = Field(0.5, ge=0, le=1)
@@ -37,9 +37,6 @@ class SftSettings(Section):
     rename: bool = False
     """Give every row other names and words each time it is used: for a tiny model, which would rather
     remember its few documents than read them."""
-    warm: dict[str, float] = {}
-    """Warm-up rows that come first, in this order: name of the rows file and its share of the steps. A
-    model that was taught before (`--start`) skips them."""
     keep_trajectory_recall: float = Field(0.5, gt=0)
     """Kept with probability min(1, trajectory recall / this) ..."""
     keep_output_recall: float = Field(0.4, gt=0)

@@ -32,6 +32,7 @@ class Verifier:
     backend: SearchBackend
     settings: VerifySettings
     _known: dict[tuple[str, ...], list[str] | Rejected] = field(default_factory=dict, repr=False)
+    _held: dict[str, list[Hit] | None] = field(default_factory=dict, repr=False)
 
     async def check(self, candidate: Candidate) -> Task | Drop:
         """The task, or the first reason why there is none."""
@@ -144,13 +145,18 @@ class Verifier:
         return {hit.chunk.id: hit.chunk for hit in [*hits, *meant] if hit.chunk.id in self.chunks}.values()
 
     async def _holders(self, value: str) -> list[Hit] | None:
-        """Chunks whose text matches the value's pattern; None if there are too many to look at."""
-        limit = self.settings.grep_limit
-        try:
-            hits = await self.backend.grep(forms(value).pattern(), limit=limit + 1)
-        except PatternError:
-            return None
-        return hits if len(hits) <= limit else None
+        """Chunks whose text matches the value's pattern; None if there are too many to look at.
+
+        Remembered, as one hop's answer is what the next one is given.
+        """
+        if value not in self._held:
+            limit = self.settings.grep_limit
+            try:
+                hits = await self.backend.grep(forms(value).pattern(), limit=limit + 1)
+            except PatternError:
+                hits = None
+            self._held[value] = hits if hits is not None and len(hits) <= limit else None
+        return self._held[value]
 
     def _check_separate(self, candidate: Candidate, facts: list[Fact]) -> None:
         seen: set[str] = set()

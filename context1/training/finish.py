@@ -71,7 +71,7 @@ def first_and_last(history: Sequence[dict[str, float]], names: Sequence[str]) ->
 def finish(
     job: Job,
     model: PreTrainedModel,
-    profile_hash: str,
+    profile_hash: str | None,
     tokenizer_id: str,
     history: Sequence[dict[str, float]],
     summary: dict[str, Any],

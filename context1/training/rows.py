@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field, model_validator
 
-from context1.schema import SCHEMA_VERSION, Noun, Trajectory
+from context1.schema import Trajectory
 from context1.tokens.spans import stretches
 
 INT = np.int32
@@ -63,24 +62,6 @@ class Row:
         """Tokens up to the last one with loss; what follows cannot influence it."""
         trained = np.flatnonzero(self.loss_mask)
         return int(trained[-1]) + 1 if len(trained) else 0
-
-
-class RowRecord(Noun):
-    """A row as a line of a JSONL file: how warm-up rows are handed to SFT."""
-
-    schema_version: int = SCHEMA_VERSION
-    ids: list[int] = Field(min_length=2)
-    loss_mask: list[float]
-
-    @model_validator(mode="after")
-    def _same_length(self) -> RowRecord:
-        if len(self.ids) != len(self.loss_mask):
-            raise ValueError(f"ids has {len(self.ids)} entries and loss_mask {len(self.loss_mask)}")
-        return self
-
-    def row(self) -> Row:
-        """The same row as arrays."""
-        return Row(self.ids, self.loss_mask)
 
 
 def rows_of(trajectory: Trajectory) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from context1.errors import InputError
 from context1.harness.profile import make_profile
@@ -11,7 +11,7 @@ from context1.schema import Trajectory
 from context1.search.opening import open_backend
 from context1.settings import SftSettings
 from context1.stage import progress, read_jsonl
-from context1.tokens.tokenizer import Tokenizer, load_tokenizer
+from context1.tokens.tokenizer import load_tokenizer
 from context1.tracking import Tracker
 from context1.training import distributed
 from context1.training.checkpoint import Checkpoints
@@ -22,17 +22,12 @@ from context1.training.finish import finish, first_and_last, open_model, read_ta
 from context1.training.job import Job
 from context1.training.phases import Phase, batches, steps_for
 from context1.training.rename import Renamer
-from context1.training.rows import Row, RowRecord, rows_of, with_environment
+from context1.training.rows import rows_of, with_environment
 from context1.training.schedule import rate_at
 from context1.training.trainer import Trainer
-from context1.training.warmup import warmup_rows
 
 BETAS = (0.9, 0.98)
 """AdamW's decay rates in SFT."""
-
-WARM_ROWS = 2_000
-WARM_QUESTIONS = 2
-"""Rows of a pool of made-up look-ups, and questions in each."""
 
 Log = Callable[[int, dict[str, float]], None]
 
@@ -40,7 +35,7 @@ Log = Callable[[int, dict[str, float]], None]
 def work(job: Job) -> None:
     """One rank of the stage: inputs `index`, `tasks`, and `start` (a model's folder; without it a fresh one).
 
-    An input `trajectories` replaces the teacher's episodes; inputs `warm-NAME` are files of warm-up rows.
+    An input `trajectories` replaces the teacher's episodes.
     Writes `model/`, `metrics.jsonl` and a summary.
     """
     settings, sft = job.settings, job.settings.sft
@@ -65,9 +60,7 @@ def work(job: Job) -> None:
     rows = [with_environment(row, sft.env_weight) for one in kept.trajectories for row in rows_of(one)]
     if not rows:
         raise InputError(f"sft: no trajectory was kept of {len(played)}: {kept.dropped or 'there are none'}")
-    warm = {} if "start" in job.inputs else warm_pools(job, tokenizer)  # a taught model can copy already
-    phases = phases_of(rows, warm, sft)
-    steps = sum(phase.steps for phase in phases)
+    steps = sft.steps or steps_for(rows, sft.batch_tokens, sft.epochs)
     with (
         Tracker(settings, "sft", {"stage": "sft"}, resume_key=job.id) as tracker,
         progress(steps, "sft steps") as advance,
@@ -75,7 +68,7 @@ def work(job: Job) -> None:
         tracker.params({"sft": sft.model_dump(), "train": settings.train.model_dump()})
         history = train_sft(
             trainer,
-            phases,
+            [Phase("teacher", rows, steps)],
             sft,
             seed=settings.train.seed,
             checkpoints=Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep),
@@ -133,53 +126,6 @@ def train_sft(
         if checkpoints and ((step + 1) % checkpoint_every == 0 or step + 1 == steps):
             checkpoints.save(trainer, step + 1, {"history": history})
     return history
-
-
-def phases_of(rows: Sequence[Row], warm: Mapping[str, Sequence[Row]], settings: SftSettings) -> list[Phase]:
-    """Warm-up pools in the order and with the shares of `settings.warm`, then the teacher's rows.
-
-    A pool that `warm` lacks is left out, with its steps.
-
-    The teacher's rows take `settings.steps` steps less the warm-up's, or where that is 0 as many as
-    `settings.epochs` passes need.
-    """
-    share = sum(settings.warm.values())
-    own = (
-        settings.steps * (1 - share)
-        if settings.steps
-        else steps_for(rows, settings.batch_tokens, settings.epochs)
-    )
-    total = own / (1 - share)
-    phases = [
-        Phase(name, warm[name], max(1, round(total * part)))
-        for name, part in settings.warm.items()
-        if name in warm
-    ]
-    return [*phases, Phase("teacher", rows, max(1, round(own)))]
-
-
-def warm_pools(job: Job, tokenizer: Tokenizer) -> dict[str, list[Row]]:
-    """The rows of each name in `sft.warm`: the file given as input `warm-NAME`, or for a name such as `2-4`
-    made-up look-ups over 2 to 4 chunks.
-    """
-    pools = {}
-    world = job.settings.world
-    for number, name in enumerate(job.settings.sft.warm):
-        if path := job.inputs.get(f"warm-{name}"):
-            pools[name] = [record.row() for record in read_jsonl(path, RowRecord)]
-            continue
-        low, _, high = name.partition("-")
-        if not (low.isdigit() and high.isdigit()):
-            raise InputError(f"sft.warm: no rows file `{name}`; made-up rows are named as `2-4`, in chunks")
-        pools[name] = warmup_rows(
-            tokenizer,
-            count=WARM_ROWS,
-            cards=(int(low), int(high)),
-            questions=WARM_QUESTIONS,
-            seed=job.settings.train.seed * 100 + number,
-            domains=[name for name in world.domains if name not in world.held_out],
-        )
-    return pools
 
 
 class _Log:

@@ -22,7 +22,6 @@ from context1.settings import (
     SftSettings,
     TeacherSettings,
     TrainSettings,
-    WorldSettings,
 )
 from context1.stage import run_stage
 from context1.training.job import Job, run_job
@@ -39,8 +38,6 @@ class SftConfig(BaseModel):
     model: ModelSettings
     teacher: TeacherSettings
     train: TrainSettings
-    world: WorldSettings
-    """Whose words made-up rows may use."""
     sft: SftSettings
 
 
@@ -68,7 +65,7 @@ def sft(
     """Fine-tunes on the teacher's episodes; the model is in `model_of(output)`.
 
     `start` is the output of an earlier training stage or a model's folder; None starts from
-    `settings.model`. `more` adds inputs: `trajectories`, `warm-NAME`. Raises `InputError`, `WorkerFailed`.
+    `settings.model`. `more` adds inputs: `trajectories`. Raises `InputError`, `WorkerFailed`.
     """
     config = SftConfig(**{name: getattr(settings, name) for name in SftConfig.model_fields})
     inputs = {"index": index, "tasks": tasks, **(more or {})}

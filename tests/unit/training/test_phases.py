@@ -4,11 +4,9 @@ from collections import Counter
 
 import numpy as np
 
-from context1.settings import SftSettings
 from context1.training.phases import Phase, batches, steps_for
 from context1.training.rows import Row
 from context1.training.schedule import rate_at
-from context1.training.sft import phases_of
 
 
 def rows(count: int, low: int, high: int) -> list[Row]:
@@ -36,17 +34,6 @@ def test_phases_follow_each_other_and_repeat_by_seed() -> None:
     again = [(name, [int(r.ids[0]) for r in batch]) for name, batch in batches(phases, 30, seed=4)]
     assert once == again
     assert [name for name, _ in once] == ["a", "a", "a", "b", "b"]
-
-
-def test_shares_of_the_steps() -> None:
-    pool = rows(100, 10, 11)
-    settings = SftSettings(batch_tokens=100, epochs=3, warm={"x": 0.2, "y": 0.3})
-    phases = phases_of(pool, {"x": pool, "y": pool}, settings)
-    assert [(p.name, p.steps) for p in phases] == [("x", 12), ("y", 18), ("teacher", 30)]
-    fixed = phases_of(pool, {"x": pool, "y": pool}, settings.model_copy(update={"steps": 10}))
-    assert [p.steps for p in fixed] == [2, 3, 5]
-    taught = phases_of(pool, {}, settings.model_copy(update={"steps": 10}))
-    assert [(p.name, p.steps) for p in taught] == [("teacher", 5)]
 
 
 def test_rate_rises_holds_and_falls() -> None:

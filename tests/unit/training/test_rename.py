@@ -10,9 +10,9 @@ import pytest
 from context1.tasks.world_words import STYLES
 from context1.tokens.parse import parse_turn
 from context1.tokens.tokenizer import Tokenizer, load_tokenizer
+from context1.training.lookups import lookup_rows
 from context1.training.rename import Renamer
 from context1.training.rows import Row
-from context1.training.warmup import warmup_rows
 
 TRAINED = ["web", "finance", "legal"]
 
@@ -24,7 +24,7 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def rows(tokenizer: Tokenizer) -> list[Row]:
-    return warmup_rows(tokenizer, 40, (2, 5), 3, seed=1, domains=TRAINED)
+    return lookup_rows(tokenizer, 40, (2, 5), 3, seed=1, domains=TRAINED)
 
 
 def _turns(row: Row) -> list[list[int]]:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context1.schema import Edit, Sample, Span, Trajectory
-from context1.training.rows import Row, RowRecord, rows_of, total_weight, with_environment
+from context1.training.rows import Row, rows_of, total_weight, with_environment
 
 
 def text(*ids: int) -> Span:
@@ -81,11 +81,6 @@ def test_logprobs_must_match() -> None:
     broken.sample.logprobs = [-1.0]
     with pytest.raises(ValueError, match="span 1"):
         rows_of(trajectory([text(1), broken], []))
-
-
-def test_record_names_a_length_mismatch() -> None:
-    with pytest.raises(ValueError, match="ids has 2 entries and loss_mask 1"):
-        RowRecord(ids=[1, 2], loss_mask=[1])
 
 
 @st.composite

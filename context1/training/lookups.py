@@ -57,7 +57,7 @@ class _Card:
         return f"[{self.id}] The {self.text} [{self.id}]\n"
 
 
-def warmup_rows(
+def lookup_rows(
     tokenizer: Tokenizer,
     count: int,
     cards: tuple[int, int],

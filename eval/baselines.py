@@ -29,7 +29,7 @@ async def one_shot(task: Task, backend: SearchBackend, top: int, rollout: int = 
         hits = await backend.search(task.question, limit=top)
     except SearchUnavailable as error:
         return trajectory.model_copy(update={"end": "infrastructure", "error": str(error)})
-    ids = [hit.chunk.id for hit in hits]
+    ids = [hit.id for hit in hits]
     call = ToolCall(
         turn=0, name="search_corpus", arguments={"query": task.question}, status="ok", chunk_ids=ids
     )

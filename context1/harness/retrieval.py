@@ -39,7 +39,7 @@ async def _run(
         match call.name:
             case "search_corpus":
                 hits = await backend.search(call.value, limit=budget.rerank_top, exclude=exclude)
-                return [hit for hit in hits if hit.chunk.id not in exclude]
+                return [hit for hit in hits if hit.id not in exclude]
             case "grep_corpus":
                 return (await backend.grep(call.value, limit=budget.grep_limit))[: budget.grep_limit]
             case "read_document":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, Self
 
 from context1.schema import Chunk
 
@@ -23,10 +23,21 @@ class UnknownDocument(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk and its score; a list of hits is ordered best first, ties by chunk id."""
+    """A chunk's id and its score; a list of hits is ordered best first, ties by id."""
 
-    chunk: Chunk
+    id: str
     score: float
+    load: Callable[[], Chunk] = field(repr=False, compare=False)
+    """Gives the chunk: a search names many more than a reader has room for."""
+
+    @classmethod
+    def of(cls, chunk: Chunk, score: float) -> Self:
+        """The hit of a chunk at hand."""
+        return cls(chunk.id, score, lambda: chunk)
+
+    @property
+    def chunk(self) -> Chunk:
+        return self.load()
 
 
 class SearchBackend(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import ParamSpec, Self, TypeVar
 
@@ -104,7 +105,7 @@ class EmbeddedBackend:
 
     def grep_now(self, pattern: str, *, limit: int = 5) -> list[Hit]:
         """`grep` in this thread."""
-        return [Hit(self._store.at(row), 1.0) for row in grep(pattern, limit, self._store, self._trigrams)]
+        return [self._hit(row, 1.0) for row in grep(pattern, limit, self._store, self._trigrams)]
 
     def read_now(self, doc_id: str, *, query: str) -> list[Hit]:
         """`read` in this thread."""
@@ -142,7 +143,10 @@ class EmbeddedBackend:
             order = np.lexsort((places, -scores))
             rows = rows[order]
             fused = list(zip(places[order].tolist(), scores[order].tolist(), strict=True))
-        return [Hit(self._store.at(row), score) for row, (_, score) in zip(rows.tolist(), fused, strict=True)]
+        return [self._hit(row, score) for row, (_, score) in zip(rows.tolist(), fused, strict=True)]
+
+    def _hit(self, row: int, score: float) -> Hit:
+        return Hit(self._store.ids[row], score, partial(self._store.at, row))
 
     def _ranked(self, rows: Rows, scores: Vectors, wanted: int) -> list[int]:
         """Places among the sorted ids of the `wanted` best rows, best first, ties by id.

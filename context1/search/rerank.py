@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -90,9 +91,9 @@ class Reranking:
             return hits
         head, tail = hits[: self._candidates], hits[self._candidates :]
         scores = self._model.scores(query, [searchable(hit.chunk) for hit in head]).tolist()
-        ranked = [Hit(hit.chunk, score) for hit, score in zip(head, scores, strict=True)]
-        ranked.sort(key=lambda hit: (-hit.score, hit.chunk.id))
-        return ranked + [Hit(hit.chunk, ranked[-1].score) for hit in tail]
+        ranked = [replace(hit, score=score) for hit, score in zip(head, scores, strict=True)]
+        ranked.sort(key=lambda hit: (-hit.score, hit.id))
+        return ranked + [replace(hit, score=ranked[-1].score) for hit in tail]
 
     def close(self) -> None:
         """Stops the threads, if there are any."""

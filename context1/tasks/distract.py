@@ -31,7 +31,7 @@ async def propose(
     rankings = [[chunk.id for doc_id in candidate.lookalikes for chunk in chunks.of_document(doc_id)]]
     for hop in candidate.hops:
         hits = await backend.search(hop.given or hop.clue, limit=settings.search_limit)
-        rankings.append([hit.chunk.id for hit in hits])
+        rankings.append([hit.id for hit in hits])
     longest = max(map(len, rankings))
     mixed = [ranking[place] for place in range(longest) for ranking in rankings if place < len(ranking)]
     return [chunk_id for chunk_id in dict.fromkeys(mixed) if chunk_id not in task.gold]

@@ -142,7 +142,7 @@ class Verifier:
         if meant is None:
             query = f"{hop.given} {hop.clue}".strip()
             meant = await self.backend.search(query, limit=self.settings.search_limit)
-        return {hit.chunk.id: hit.chunk for hit in [*hits, *meant] if hit.chunk.id in self.chunks}.values()
+        return {hit.id: hit.chunk for hit in [*hits, *meant] if hit.id in self.chunks}.values()
 
     async def _holders(self, value: str) -> list[Hit] | None:
         """Chunks whose text matches the value's pattern; None if there are too many to look at.

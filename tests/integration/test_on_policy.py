@@ -53,7 +53,7 @@ class WordBackend:
 
     async def search(self, query: str, *, limit: int = 50, exclude: object = ()) -> list[Hit]:
         order = random.Random(query).sample(self.all, len(self.all))
-        return [Hit(chunk, 1.0) for chunk in order if chunk.id not in exclude][:limit]  # type: ignore[operator]
+        return [Hit.of(chunk, 1.0) for chunk in order if chunk.id not in exclude][:limit]  # type: ignore[operator]
 
     async def grep(self, pattern: str, *, limit: int = 5) -> list[Hit]:
         return []

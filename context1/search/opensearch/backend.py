@@ -158,9 +158,7 @@ class OpenSearchBackend:
             search = build.with_both_scores(search, terms, vector)
         named = {"include_named_queries_score": "true"} if scored else {}
         found = await self._target.ask("_search", search, read_search, search_type=self._search_type, **named)
-        hits = sorted(
-            (Hit(hit.chunk, hit.score) for hit in found), key=lambda hit: (-hit.score, hit.chunk.id)
-        )
+        hits = sorted((Hit.of(hit.chunk, hit.score) for hit in found), key=lambda hit: (-hit.score, hit.id))
         if not scored:
             return hits
         lexical = {hit.chunk.id: hit.named.get(build.TERMS, 0.0) for hit in found}
@@ -194,12 +192,12 @@ class OpenSearchBackend:
             for hit in page:
                 if compiled.search(hit.chunk.text.encode("utf-8", "replace")) is None:
                     continue
-                matching.append(Hit(hit.chunk, 1.0))
+                matching.append(Hit.of(hit.chunk, 1.0))
                 if len(matching) == limit:
                     return matching
             spent, seen = spent + thread_time() - started, seen + len(page)
             if spent > SECONDS or seen >= MAX_CANDIDATES:
-                raise stopped([hit.chunk.id for hit in matching])
+                raise stopped([hit.id for hit in matching])
         return matching
 
     async def _pages(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -41,14 +42,14 @@ def fused(by_terms: Sequence[Found], by_meaning: Sequence[Found], rrf_k: int, wa
     """Best first, by reciprocal rank, ties by id."""
     chunks = {hit.chunk.id: hit.chunk for hit in [*by_terms, *by_meaning]}
     ranking = rrf([[hit.chunk.id for hit in hits] for hits in (by_terms, by_meaning)], rrf_k)
-    return [Hit(chunks[chunk_id], score) for chunk_id, score in ranking[:wanted]]
+    return [Hit.of(chunks[chunk_id], score) for chunk_id, score in ranking[:wanted]]
 
 
 def by_scores(hits: Sequence[Hit], lexical: dict[str, float], semantic: dict[str, float]) -> list[Hit]:
     """The hits ordered by BM25 and inner product together, ties by id."""
     scores = fuse_scores(
-        np.array([lexical[hit.chunk.id] for hit in hits], dtype=np.float32),
-        np.array([semantic[hit.chunk.id] for hit in hits], dtype=np.float32),
+        np.array([lexical[hit.id] for hit in hits], dtype=np.float32),
+        np.array([semantic[hit.id] for hit in hits], dtype=np.float32),
     ).tolist()
-    ranked = [Hit(hit.chunk, score) for hit, score in zip(hits, scores, strict=True)]
-    return sorted(ranked, key=lambda hit: (-hit.score, hit.chunk.id))
+    ranked = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
+    return sorted(ranked, key=lambda hit: (-hit.score, hit.id))

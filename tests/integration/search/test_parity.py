@@ -44,7 +44,7 @@ def real(opensearch: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def ids(hits: Sequence[Hit]) -> list[str]:
-    return [hit.chunk.id for hit in hits]
+    return [hit.id for hit in hits]
 
 
 def phrase(rng: random.Random, chunks: Sequence[Chunk]) -> str:
@@ -143,10 +143,10 @@ def test_short_chunks_are_ranked_alike_to_the_last(small: Backends) -> None:
             assert overlap(ids(found)[:10], ids(expected)[:10]) >= 0.9
             # Of the many that tie at the cut, rounding chooses.
             assert overlap(ids(found), ids(expected)) >= 0.9
-            scores = {hit.chunk.id: hit.score for hit in expected}
-            common = [hit for hit in found if hit.chunk.id in scores]
+            scores = {hit.id: hit.score for hit in expected}
+            common = [hit for hit in found if hit.id in scores]
             assert [hit.score for hit in common] == pytest.approx(
-                [scores[hit.chunk.id] for hit in common], abs=1e-2
+                [scores[hit.id] for hit in common], abs=1e-2
             )
 
 

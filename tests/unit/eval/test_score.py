@@ -123,7 +123,9 @@ class Backend:
         if self.down:
             raise SearchUnavailable("down")
         ids = ["b", *(f"n{i}" for i in range(60))][:limit]
-        return [Hit(Chunk(id=i, doc_id="d", position=0, title="", text="", domain="web"), 1.0) for i in ids]
+        return [
+            Hit.of(Chunk(id=i, doc_id="d", position=0, title="", text="", domain="web"), 1.0) for i in ids
+        ]
 
 
 def test_one_shot_is_an_answer_of_one_search() -> None:

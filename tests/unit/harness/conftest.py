@@ -60,22 +60,22 @@ class FakeBackend:
         if query.strip() == "nothing":
             return []
         if query.strip() == "in order":
-            return [Hit(c, 1.0) for c in self.all if c.id not in exclude][:limit]
+            return [Hit.of(c, 1.0) for c in self.all if c.id not in exclude][:limit]
 
         def score(chunk: Chunk) -> str:
             return hashlib.sha256(f"{query.strip()}/{chunk.id}".encode()).hexdigest()
 
-        return [Hit(c, 1.0) for c in sorted(self.all, key=score) if c.id not in exclude][:limit]
+        return [Hit.of(c, 1.0) for c in sorted(self.all, key=score) if c.id not in exclude][:limit]
 
     async def grep(self, pattern: str, *, limit: int = 5) -> list[Hit]:
         await self._wait("grep", pattern, ())
         if "(" in pattern:
             raise PatternError(f"missing ): {pattern}")
-        return [Hit(c, 1.0) for c in self.all if pattern in f"{c.id} {c.text}"][:limit]
+        return [Hit.of(c, 1.0) for c in self.all if pattern in f"{c.id} {c.text}"][:limit]
 
     async def read(self, doc_id: str, *, query: str) -> list[Hit]:
         await self._wait("read", doc_id, ())
-        hits = [Hit(c, 1.0) for c in self.all if doc_id in (c.doc_id, c.id)]
+        hits = [Hit.of(c, 1.0) for c in self.all if doc_id in (c.doc_id, c.id)]
         if not hits:
             raise UnknownDocument(f"no document {doc_id}")
         return hits

@@ -83,7 +83,7 @@ def test_packing_stops_at_the_first_that_does_not_fit(player) -> None:
     cost = max(len(rendering.chunk(chunk)) for chunk in short)
 
     def ids(chunks: list, room: int, visible: set[str]) -> list[str]:
-        return [chunk.id for chunk in pack([Hit(c, 1.0) for c in chunks], room, visible, rendering).chunks]
+        return [chunk.id for chunk in pack([Hit.of(c, 1.0) for c in chunks], room, visible, rendering).chunks]
 
     assert ids([short[0], long, short[1]], 3 * cost, set()) == [short[0].id]
     assert ids([long, short[0], short[1]], 2 * cost, set()) == [short[0].id, short[1].id]
@@ -95,7 +95,7 @@ def test_packing_counts_every_token_that_it_adds(player) -> None:
     rendering = rendering_of(player.profile(), player.tokenizer)
     chunks = player.make_chunks(6)
     visible = {chunks[1].id}
-    packed = pack([Hit(c, 1.0) for c in chunks], 100, visible, rendering)
+    packed = pack([Hit.of(c, 1.0) for c in chunks], 100, visible, rendering)
     assert sum(len(ids) for ids, _ in packed.pieces) <= 100
     assert packed.chunk_tokens == sum(len(ids) for ids, chunk in packed.pieces if chunk)
     assert visible == {chunks[1].id, *(chunk.id for chunk in packed.chunks)}

@@ -69,18 +69,18 @@ def expected(backend: EmbeddedBackend, query: str, exclude: set[str], limit: int
 def test_exclusion_equals_a_full_sort_without_the_excluded(backend: EmbeddedBackend, seed: int) -> None:
     rng = random.Random(seed)
     query = " ".join(rng.choices(WORDS, k=rng.randint(1, 6)))
-    everything = [hit.chunk.id for hit in backend.search_now(query, limit=400)]
+    everything = [hit.id for hit in backend.search_now(query, limit=400)]
     exclude = set(rng.sample(everything, rng.choice([0, len(everything) // 2, len(everything)])))
     exclude |= {"no-such-chunk"}
     limit = rng.choice([1, 10, 50, 120])
-    assert [hit.chunk.id for hit in backend.search_now(query, limit=limit, exclude=exclude)] == expected(
+    assert [hit.id for hit in backend.search_now(query, limit=limit, exclude=exclude)] == expected(
         backend, query, exclude, limit
     )
 
 
 def test_nothing_is_found_rather_than_filler(backend: EmbeddedBackend) -> None:
     assert backend.search_now("zzz") == backend.search_now("") == backend.search_now("\0 …") == []
-    everything = {hit.chunk.id for hit in backend.search_now("balo", limit=400)}
+    everything = {hit.id for hit in backend.search_now("balo", limit=400)}
     assert backend.search_now("balo", exclude=everything) == []
     texts = [f"{hit.chunk.title} {hit.chunk.text}" for hit in backend.search_now("balo", limit=400)]
     assert len(texts) > 10 and sum("balo" in text for text in texts) > len(texts) // 2
@@ -89,8 +89,8 @@ def test_nothing_is_found_rather_than_filler(backend: EmbeddedBackend) -> None:
 def test_exclusion_over_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "CODES_FROM", 1_000)
     backend = opened(corpus(2_000), tmp_path)
-    first = [hit.chunk.id for hit in backend.search_now("balo denu firi", limit=300)]
-    second = [hit.chunk.id for hit in backend.search_now("balo denu firi", limit=50, exclude=first)]
+    first = [hit.id for hit in backend.search_now("balo denu firi", limit=300)]
+    second = [hit.id for hit in backend.search_now("balo denu firi", limit=50, exclude=first)]
     assert len(second) == 50 and not set(first) & set(second)
 
 
@@ -120,7 +120,7 @@ def test_read_ranks_all_of_a_document(backend: EmbeddedBackend) -> None:
     chunks = corpus(400)[40:44]
     wanted = chunks[2]
     hits = backend.read_now("d10", query=wanted.text)
-    assert hits[0].chunk == wanted and {hit.chunk.id for hit in hits} == {c.id for c in chunks}
+    assert hits[0].chunk == wanted and {hit.id for hit in hits} == {c.id for c in chunks}
     assert backend.read_now(chunks[0].id, query=wanted.text) == hits
     with pytest.raises(UnknownDocument, match="nowhere"):
         backend.read_now("nowhere", query="x")
@@ -149,7 +149,7 @@ def test_hostile_chunks_change_nothing_but_their_own_text(tmp_path: Path) -> Non
         assert before.search_now(query) == after.search_now(query)
         assert before.grep_now(query) == after.grep_now(query)
     assert asyncio.run(after.chunks([c.id for c in hostile])) == hostile
-    assert [hit.chunk.id for hit in after.search_now("same")] == ["h6", "h7"]
+    assert [hit.id for hit in after.search_now("same")] == ["h6", "h7"]
     assert after.search_now("</Document>")[0].chunk.id == "h5"
     assert after.grep_now(r"<\|end\|>")[0].chunk.id == "h4"
 
@@ -191,5 +191,5 @@ def test_build_refuses_nothing_and_repeated_ids(tmp_path: Path) -> None:
 
 def test_one_chunk(tmp_path: Path) -> None:
     backend = opened([chunk("a", "one fox")], tmp_path)
-    assert [hit.chunk.id for hit in backend.search_now("fox")] == ["a"]
+    assert [hit.id for hit in backend.search_now("fox")] == ["a"]
     assert np.isfinite(backend.search_now("fox")[0].score)

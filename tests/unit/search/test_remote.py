@@ -178,7 +178,7 @@ def test_reranked_by_the_servers_scores(model_server: ModelServer, tmp_path: Pat
     assert model_server.paths[0] == "/v1/rerank" and set(body) == {"model", "query", "documents"}
     assert body["documents"] == [f"\n{chunk.text}" for chunk in candidates]
     read = backend.read_now("d0", query="whale")
-    assert [hit.chunk.id for hit in read] == ["c2", "c0", "c1"]
+    assert [hit.id for hit in read] == ["c2", "c0", "c1"]
     assert backend.search_now("", limit=4) == [] and len(model_server.bodies) == 3
 
 
@@ -187,7 +187,7 @@ def test_a_search_excludes_before_it_reranks(model_server: ModelServer, tmp_path
     build_index(corpus(), settings, tmp_path)
     backend = EmbeddedBackend.open(tmp_path, settings)
     hits = backend.search_now("red fox", exclude=["c0", "c1"])
-    assert hits and not {"c0", "c1"} & {hit.chunk.id for hit in hits}
+    assert hits and not {"c0", "c1"} & {hit.id for hit in hits}
     assert not any("red" in text for body in model_server.bodies for text in body["documents"])
 
 

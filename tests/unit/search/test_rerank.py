@@ -43,7 +43,7 @@ class Length:
 
 def hits(*texts: str) -> list[Hit]:
     return [
-        Hit(Chunk(id=f"c{n}", doc_id="d", position=n, title="t", text=text, domain="web"), 0.5)
+        Hit.of(Chunk(id=f"c{n}", doc_id="d", position=n, title="t", text=text, domain="web"), 0.5)
         for n, text in enumerate(texts)
     ]
 
@@ -57,9 +57,9 @@ def test_the_first_are_ordered_by_the_model_ties_by_id_the_rest_follow(
     reranking = Reranking(SearchSettings(candidates=4), threads)
     found = hits("a", "bbb", "c", "dd", "eeeee", "ffff")
     expected = ["c1", "c3", "c0", "c2", "c4", "c5"]
-    assert [hit.chunk.id for hit in reranking.order_now("q", found)] == expected
+    assert [hit.id for hit in reranking.order_now("q", found)] == expected
     ordered = asyncio.run(reranking.order("q", found))
-    assert [hit.chunk.id for hit in ordered] == expected
+    assert [hit.id for hit in ordered] == expected
     assert [hit.score for hit in ordered] == [5, 4, 3, 3, 3, 3]  # with "t\n" before each text
     assert reranking.order_now("q", []) == [] and len(model.asked_in) == 2
     assert (model.asked_in[-1] == model.made_in) == (threads == 0)

@@ -44,14 +44,14 @@ class SmallBackend:
                 scores[place] += weight * count * 2.2 / (count + norm)
         ranked = sorted(scores, key=lambda place: (-scores[place], self._chunks[place].id))
         kept = [place for place in ranked if self._chunks[place].id not in exclude][:limit]
-        return [Hit(self._chunks[place], scores[place]) for place in kept]
+        return [Hit.of(self._chunks[place], scores[place]) for place in kept]
 
     async def grep(self, pattern: str, *, limit: int = 5) -> list[Hit]:
         compiled = re2.compile(pattern)
         hits = []
         for chunk in self._chunks:
             if compiled.search(chunk.text):
-                hits.append(Hit(chunk, 0.0))
+                hits.append(Hit.of(chunk, 0.0))
                 if len(hits) == limit:
                     break
         return hits

@@ -42,7 +42,7 @@ class Backend:
         self.calls += 1
         if self.calls - 1 in self.fails:
             raise SearchUnavailable("connection refused")
-        return [Hit(chunk, 1.0) for chunk in CHUNKS if chunk.id not in exclude]
+        return [Hit.of(chunk, 1.0) for chunk in CHUNKS if chunk.id not in exclude]
 
     grep = read = chunks = search  # type: ignore[assignment]
 

@@ -6,7 +6,8 @@ Made-up chunks of 154 words on average, with 384-d vectors that are given, so th
 A query leaves out 300 ids, of which 200 are its own best ones. Two threads search at once, each with its next
 query as soon as it has an answer; every answer is the best 50 of BM25 and dense search fused by reciprocal
 rank, and is compared with the exact one (search_exact.py). Answers name chunks; reading these is timed apart.
-LanceDB answers the same queries with the same exclusions in the same run. Exit code 1 if a bar, meant for two idle cores, is missed.
+LanceDB answers the same queries with the same exclusions in the same run. Exit code 1 if a bar,
+meant for two idle cores, is missed.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ class RlSettings(Section):
     lr_matrix: float = Field(0.0005, gt=0)
     """Peak learning rate of Muon's matrices, on AdamW's scale."""
     rate_warmup: int = Field(3, ge=1)
-    """Steps in which the learning rate rises linearly; constant afterwards."""
+    """Steps in which the learning rate rises linearly."""
+    cooldown: float = Field(0.0, ge=0, le=1)
+    """Share of the steps, at the end, in which it falls linearly."""
     w_min: float = Field(0.0, ge=0)
     """Lower bound of the importance weight."""
     w_max: float = Field(5.0, gt=0)

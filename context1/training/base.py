@@ -1,7 +1,7 @@
 """The tiny base model, as each rank trains it: made-up look-ups, from a few chunks to many.
 
-It stands for the pretrained model that a real agent starts from: it can read and copy, and has seen neither a
-document nor a task, no search and no pruning.
+It stands for the pretrained model that a real agent starts from: it can read, copy and write turns, and has
+seen neither a document nor a task, no result of a search and no pruning.
 """
 
 from __future__ import annotations

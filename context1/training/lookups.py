@@ -1,4 +1,4 @@
-"""Warm-up rows: dense look-ups that teach a fresh tiny model to read chunks, before it plays whole episodes.
+"""Made-up look-ups, which teach a fresh tiny model to read chunks (the tiny base is trained on nothing else).
 
 A row shows some chunks of invented text, then asks several questions over them; the assistant's turns (note,
 query, …, answer) are the trained tokens, in the very format of the harness. Half of the words are drawn from

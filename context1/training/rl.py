@@ -25,6 +25,7 @@ from context1.training.finish import finish, first_and_last, open_model, read_ta
 from context1.training.job import Job
 from context1.training.rl_metrics import rollout_metrics, times, update_metrics
 from context1.training.rows import Row
+from context1.training.schedule import rate_at
 from context1.training.scoring import Scored, score
 from context1.training.trainer import Trainer
 from context1.training.waves import Player, Wave, deal_waves
@@ -140,7 +141,7 @@ def rl_step(
         if rows:
             kept.append(rows)
     sizes = [int(sum(row.weight for row in rows)) for rows in kept]
-    rate = min(1.0, (step + 1) / settings.rate_warmup)
+    rate = rate_at(step, settings.steps, settings.rate_warmup / settings.steps, settings.cooldown)
     loss = partial(cispo_loss, w_min=settings.w_min, w_max=settings.w_max)
     updates = []
     for part in deal(sizes, settings.substeps):

@@ -18,7 +18,7 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock check format test test-slow soak demo vocab tokenizer compile bench-learning bench-engine \
+.PHONY: help setup lock check format test test-slow soak demo vocab tokenizer base compile bench-learning bench-engine \
         bench-trainer bench-embedding bench-retrieval bench-search bench-stall clean
 
 help:  ## List the targets

@@ -1,9 +1,9 @@
 """Does RL help? SFT, CISPO and a control on several seeds (`make bench-learning`).
 
 The control spends the CPU seconds of RL on more SFT from the same checkpoint, at a lower rate. Every seed
-draws its own weights, teacher slips, data order and sampling, on the same documents. All are evaluated on the
-same held-out tasks of four domains, at the training temperature, one rollout; differences are paired by task.
-Prints a table a seed and which bars hold; exit code 1 if one does not. Stages resume after a kill.
+draws its own teacher slips, data order and sampling; base model and documents are the same. All are evaluated
+on the same held-out tasks of four domains, at the training temperature, one rollout; differences are paired
+by task. Prints a table a seed and which bars hold; exit code 1 if one does not. Stages resume after a kill.
 """
 
 from __future__ import annotations

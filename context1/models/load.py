@@ -54,7 +54,8 @@ def load_model(
         check_card(folder, tokenizer.id if tokenizer else None, profile_hash, override)
     elif folder.is_absolute() or str(path).startswith("."):
         raise InputError(
-            f"model.path: no folder {folder}; give a saved model's folder, a Hugging Face name or `tiny`"
+            f"model.path: no folder {folder}; give a saved model's folder, a Hugging Face name, "
+            "`tiny-base` or `tiny`"
         )
     base = base_of(folder) if folder.is_dir() else None
     # An adapter that is trained on it names it, and may be opened from elsewhere: hence the whole path.

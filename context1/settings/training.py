@@ -13,7 +13,8 @@ class ModelSettings(Section):
     """Which model, or the shape of the tiny one."""
 
     path: str = "openai/gpt-oss-20b"
-    """A Hugging Face name or folder; `tiny` builds a fresh model of the shape below."""
+    """A Hugging Face name or folder; `tiny-base` is the tiny model that is shipped; `tiny` builds
+    a fresh one of the shape below."""
     hidden: int = Field(128, ge=8)
     """Width of the tiny model."""
     layers: int = Field(4, ge=1)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 
 from context1.errors import InputError
 from context1.harness.profile import make_profile
-from context1.schema import Trajectory
 from context1.search.opening import open_backend
 from context1.settings import SftSettings
-from context1.stage import progress, read_jsonl
+from context1.stage import progress
 from context1.tokens.tokenizer import load_tokenizer
 from context1.tracking import Tracker
 from context1.training import distributed
@@ -33,9 +32,8 @@ Log = Callable[[int, dict[str, float]], None]
 
 
 def work(job: Job) -> None:
-    """One rank of the stage: inputs `index`, `tasks`, and `start` (a model's folder; without it a fresh one).
+    """One rank of the stage: inputs `index`, `tasks`, and `start` (a model's folder; else `model.path`).
 
-    An input `trajectories` replaces the teacher's episodes.
     Writes `model/`, `metrics.jsonl` and a summary.
     """
     settings, sft = job.settings, job.settings.sft
@@ -47,15 +45,12 @@ def work(job: Job) -> None:
         model, settings.train, optimizer=sft.optimizer, lr=sft.lr, lr_matrix=sft.lr_matrix, betas=BETAS
     )
     tasks = read_tasks(job.inputs["tasks"])
-    if "trajectories" in job.inputs:
-        played = list(read_jsonl(job.inputs["trajectories"], Trajectory))
-    else:
-        chosen = choose_tasks(tasks, sft.tasks, settings.train.seed)
-        backend = open_backend(settings, job.inputs["index"])
-        with progress(len(chosen) * sft.rollouts // distributed.world(), "teacher episodes") as advance:
-            played = teacher_trajectories(
-                chosen, backend, profile, tokenizer, settings, job.output, lambda _: advance(1)
-            )
+    chosen = choose_tasks(tasks, sft.tasks, settings.train.seed)
+    backend = open_backend(settings, job.inputs["index"])
+    with progress(len(chosen) * sft.rollouts // distributed.world(), "teacher episodes") as advance:
+        played = teacher_trajectories(
+            chosen, backend, profile, tokenizer, settings, job.output, lambda _: advance(1)
+        )
     kept = keep(played, {task.id: task for task in tasks}, sft, settings.train.seed)
     rows = [with_environment(row, sft.env_weight) for one in kept.trajectories for row in rows_of(one)]
     if not rows:

@@ -60,15 +60,14 @@ def sft(
     fresh: bool = False,
     *,
     start: Path | None = None,
-    more: dict[str, Path] | None = None,
 ) -> dict[str, Any]:
     """Fine-tunes on the teacher's episodes; the model is in `model_of(output)`.
 
     `start` is the output of an earlier training stage or a model's folder; None starts from
-    `settings.model`. `more` adds inputs: `trajectories`. Raises `InputError`, `WorkerFailed`.
+    `settings.model`. Raises `InputError`, `WorkerFailed`.
     """
     config = SftConfig(**{name: getattr(settings, name) for name in SftConfig.model_fields})
-    inputs = {"index": index, "tasks": tasks, **(more or {})}
+    inputs = {"index": index, "tasks": tasks}
     if start is not None:
         inputs["start"] = model_of(start)
     return _run("sft", settings, config, inputs, output, fresh)

@@ -87,8 +87,9 @@ bench-embedding: setup  ## The service that embeds queries against the embedder 
 bench-retrieval: setup  ## Recall of BM25, dense, fused, reranked: QUESTIONS=file in HotpotQA's format
 	@$(BIN)/python benchmarks/bench_retrieval.py "$(QUESTIONS)"
 
-bench-search: setup  ## Embedded search: speed, memory, overlap, grep: CHUNKS="100000 400000", LANCEDB=its python
-	@$(BIN)/python benchmarks/bench_search.py $(if $(CHUNKS),--chunks $(CHUNKS)) $(if $(LANCEDB),--lancedb "$(LANCEDB)")
+bench-search: setup  ## Embedded search: speed, memory, overlap, grep: CHUNKS="100000 400000", BM25S= LANCEDB=a python each
+	@$(BIN)/python benchmarks/bench_search.py $(if $(CHUNKS),--chunks $(CHUNKS)) \
+	    $(if $(BM25S),--bm25s "$(BM25S)") $(if $(LANCEDB),--lancedb "$(LANCEDB)")
 
 bench-stall: setup  ## Gaps under 64 searches at once, and searches beside training: CHUNKS=100000
 	@$(BIN)/python benchmarks/bench_stall.py $(if $(CHUNKS),--chunks $(CHUNKS))

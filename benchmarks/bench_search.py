@@ -1,20 +1,19 @@
-"""Speed of the embedded search: building, filtered hybrid search against LanceDB's, grep.
+"""Speed of the embedded search: building, filtered hybrid search against two others, grep.
 
-    python benchmarks/bench_search.py [--chunks 100000 400000] [--queries 1000] [--lancedb PYTHON]
+    python benchmarks/bench_search.py [--chunks 100000 400000] [--bm25s PYTHON] [--lancedb PYTHON]
 
 Made-up chunks of 154 words on average, with 384-d vectors that are given, so that no time goes to embedding.
 A query leaves out 300 ids, of which 200 are its own best ones. Two threads search at once, each with its next
 query as soon as it has an answer; every answer is the best 50 of BM25 and dense search fused by reciprocal
 rank, and is compared with the exact one (search_exact.py). Answers name chunks; reading these is timed apart.
-LanceDB answers the same queries with the same exclusions in the same run. Exit code 1 if a bar,
-meant for two idle cores, is missed.
+LanceDB, and bm25s with faiss, answer the same queries with the same exclusions in the same run. Exit code 1
+if a bar, meant for two idle cores, is missed.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import importlib.util
 import json
 import multiprocessing
 import os
@@ -24,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -39,11 +39,30 @@ from context1.search.embedded import EmbeddedBackend, build_index
 from context1.settings import SearchSettings
 
 THREADS = 2
-OVERLAP, P99_MS, FASTER = 0.98, 10, 10
+OVERLAP, P99_MS = 0.98, 10
 QUERIES_A_SECOND = {100_000: 1_600, 400_000: 900}
 BUILD_MINUTES, BUILD_GB = {400_000: 4}, {400_000: 3}
 
 FUSED = SearchSettings(reranker="none")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another search, run by a script of its own in an environment of its own."""
+
+    name: str
+    script: str
+    option: str
+    packages: str
+    faster: float | None = None
+    """How many times as fast ours must be."""
+    python: str | None = None
+
+
+PEERS = (
+    Peer("bm25s with faiss", "bench_bm25s.py", "--bm25s", "bm25s==0.3.16 numba faiss-cpu==1.15.1"),
+    Peer("LanceDB", "bench_lancedb.py", "--lancedb", "lancedb==0.40.0", faster=10),
+)
 
 
 def build(data: Path, index: Path) -> tuple[float, float]:
@@ -84,29 +103,30 @@ def search_rows(
     return rate
 
 
-def lancedb_rows(rows: Rows, python: str, data: Path, answers: Sequence[Answer], rate: float) -> None:
-    """The fastest setting of LanceDB with the overlap asked for, or else its most thorough one."""
-    excluded, result = data / "excluded.json", data / "lancedb.json"
+def peer_rows(rows: Rows, peer: Peer, data: Path, answers: Sequence[Answer], rate: float) -> None:
+    """The peer's fastest setting with the overlap asked for, or else its most thorough one."""
+    excluded, result = data / "excluded.json", data / "peer.json"
     excluded.write_text(json.dumps([answer.excluded for answer in answers]))
-    script = Path(__file__).with_name("bench_lancedb.py")
+    script = Path(__file__).with_name(peer.script)
     quiet = {**os.environ, "LANCEDB_LOG": "error"}
-    subprocess.run([python, script, data, excluded, result], check=True, env=quiet)
+    subprocess.run([peer.python, script, data, excluded, result], check=True, env=quiet)
     found = json.loads(result.read_text())
-    rows.row(f"LanceDB {found['version']}: build", found["build_seconds"] / 60, "min")
+    rows.row(f"{peer.name} {found['version']}: build", found["build_seconds"] / 60, "min")
     for run in found["runs"]:
         run["overlap"] = overlap(answers, run["ids"])
         rows.note(
-            f"LanceDB, {run['setting']}: {run['a_second']:.1f} /s, {run['cpu_ms']:.1f} ms of processor time, "
-            f"overlap {run['overlap']:.4f} over {len(run['ids'])} queries"
+            f"{peer.name}, {run['setting']}: {run['a_second']:.1f} /s, {run['cpu_ms']:.1f} ms of processor "
+            f"time, overlap {run['overlap']:.4f} over {len(run['ids'])} queries"
         )
     equal = [run for run in found["runs"] if run["overlap"] >= OVERLAP]
     best = max(equal, key=lambda run: run["a_second"]) if equal else found["runs"][-1]
     if not equal:
-        rows.note("no setting of LanceDB has that overlap; the most thorough one is compared")
-    rows.row(f"times as fast as LanceDB, {best['setting']}", rate / best["a_second"], "x", least=FASTER)
+        rows.note(f"no setting of {peer.name} has that overlap; the most thorough one is compared")
+    label = f"times as fast as {peer.name}, {best['setting']}"
+    rows.row(label, rate / best["a_second"], "x", least=peer.faster)
 
 
-def bench(rows: Rows, count: int, queries: int, lancedb: str | None) -> None:
+def bench(rows: Rows, count: int, queries: int, peers: Sequence[Peer]) -> None:
     rows.title(f"{count:,} chunks, {queries:,} queries")
     with tempfile.TemporaryDirectory() as name:
         data, index = Path(name, "data"), Path(name, "index")
@@ -121,14 +141,14 @@ def bench(rows: Rows, count: int, queries: int, lancedb: str | None) -> None:
         texts = json.loads((data / QUERIES).read_text())
         backend = EmbeddedBackend.open(index, FUSED, embedder=Given(data))
         rate = search_rows(rows, backend, count, texts, answers)
-        if lancedb:
-            lancedb_rows(rows, lancedb, data, answers, rate)
-        else:
-            rows.note(
-                "LanceDB is not installed, so it is not compared: make an environment "
-                "(`python -m venv lance; lance/bin/pip install lancedb==0.40.0`) and give "
-                "--lancedb lance/bin/python"
-            )
+        for peer in peers:
+            if peer.python:
+                peer_rows(rows, peer, data, answers, rate)
+            else:
+                rows.note(
+                    f"{peer.name} is not compared: make an environment (`python -m venv peer; peer/bin/pip "
+                    f"install {peer.packages}`) and give {peer.option} peer/bin/python"
+                )
         some = [
             chunk.text for chunk in islice(read_jsonl(data / CHUNKS, Chunk), 0, None, max(1, count // 1_000))
         ]
@@ -141,12 +161,13 @@ def main() -> int:
     )
     parser.add_argument("--chunks", type=int, nargs="+", default=[100_000, 400_000])
     parser.add_argument("--queries", type=int, default=1_000)
-    parser.add_argument("--lancedb", help="a python that has lancedb", metavar="PYTHON")
+    for peer in PEERS:
+        parser.add_argument(peer.option, help=f"a python that has {peer.packages}", metavar="PYTHON")
     given = parser.parse_args()
-    lancedb = given.lancedb or (sys.executable if importlib.util.find_spec("lancedb") else None)
+    peers = [replace(peer, python=getattr(given, peer.option.strip("-"))) for peer in PEERS]
     rows = Rows()
     for count in given.chunks:
-        bench(rows, count, given.queries, lancedb)
+        bench(rows, count, given.queries, peers)
     return rows.end()
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import torch
 
 from context1.models.card import save_model
-from context1.models.load import BASE, load_model
+from context1.models.folders import BASE
+from context1.models.load import load_model
 from context1.settings import Settings
 from context1.tokens.tokenizer import load_tokenizer
 from context1.training.job import Job, run_job

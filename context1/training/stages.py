@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from context1.models.folders import folder_of
 from context1.settings import (
     ModelSettings,
     ProfileSettings,
@@ -68,8 +69,9 @@ def sft(
     """
     config = SftConfig(**{name: getattr(settings, name) for name in SftConfig.model_fields})
     inputs = {"index": index, "tasks": tasks}
-    if start is not None:
-        inputs["start"] = model_of(start)
+    # A folder is an input, so that another model in it is not taken for the one that was trained on.
+    if (folder := model_of(start) if start else folder_of(settings.model.path)) is not None:
+        inputs["start"] = folder
     return _run("sft", settings, config, inputs, output, fresh)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 from context1.models.card import read_card
-from context1.models.load import BASE, load_model
+from context1.models.folders import BASE
+from context1.models.load import load_model
 from context1.settings import Settings
 from context1.tokens.tokenizer import load_tokenizer
 from context1.training.lookups import lookup_rows

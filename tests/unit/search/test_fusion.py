@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context1.search.fusion import rrf
@@ -17,6 +17,16 @@ def test_ties_by_id_repeats_once_empty_lists_nothing() -> None:
     assert rrf([]) == []
 
 
+@settings(deadline=None)
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=12), max_size=4), st.integers(1, 90))
+def test_equals_the_formula(rankings: list[list[str]], k: int) -> None:
+    distinct = [list(dict.fromkeys(ranking)) for ranking in rankings]
+    ids = {name for ranking in distinct for name in ranking}
+    scores = {n: sum(1 / (k + one.index(n) + 1) for one in distinct if n in one) for n in ids}
+    assert rrf(rankings, k) == sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True), max_size=4))
 def test_order_of_the_rankings_does_not_matter(rankings: list[list[str]]) -> None:
     there, back = rrf(rankings), rrf(rankings[::-1])

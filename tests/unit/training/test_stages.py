@@ -67,3 +67,24 @@ def test_work_keeps_its_id_until_it_begins_afresh(tmp_path: Path, monkeypatch: p
         with pytest.raises(KeyboardInterrupt):
             stages.rl(settings, given, given, given, tmp_path / "rl", fresh)
     assert seen[0] == seen[1] != seen[2]
+
+
+def test_another_model_in_the_folder_is_another_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = tmp_path / "base"
+    for name in ("index", "tasks", "base"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    settings = Settings.load(profile="smoke", overrides={"model.path": str(base)})
+    starts: list[str] = []
+
+    def noted(work: job.Job) -> None:
+        starts.append((work.inputs["start"] / "file").read_text())
+        trained(work)
+
+    monkeypatch.setattr(stages, "run_job", noted)
+    for text in ("base", "base", "trained further"):
+        (base / "file").write_text(text)
+        stages.sft(settings, tmp_path / "index", tmp_path / "tasks", tmp_path / "sft")
+    assert starts == ["base", "trained further"]

@@ -39,7 +39,7 @@ def fuse(numbers, ends, k, fused, scores):  # type: ignore[no-untyped-def]  # `c
     Writes the fused list and its scores; returns how long it is.
     """
     shares = np.empty(len(numbers), np.float64)
-    start = np.int64(0)
+    start = 0
     for end in ends:
         for at in range(start, end):
             shares[at] = 1.0 / (k + at - start + 1)
@@ -50,12 +50,12 @@ def fuse(numbers, ends, k, fused, scores):  # type: ignore[no-untyped-def]  # `c
         places[at] = at
     best_first(keys, places, len(numbers))  # by number, so that a number's shares stand side by side
     count = 0
-    for at in places:
-        if count and fused[count - 1] == numbers[at]:
-            scores[count - 1] += shares[at]
+    for place in places:
+        if count and fused[count - 1] == numbers[place]:
+            scores[count - 1] += shares[place]
         else:
-            fused[count] = numbers[at]
-            scores[count] = shares[at]
+            fused[count] = numbers[place]
+            scores[count] = shares[place]
             count += 1
     return best_first(scores[:count], fused[:count], count)
 

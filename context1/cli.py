@@ -14,11 +14,13 @@ import typer
 
 from context1.collector import collect_seldom
 from context1.commands.flat import flat
-from context1.errors import InputError, StorageUnavailable
+from context1.errors import InputError, StorageUnavailable, WorkerFailed
 from context1.search.backend import SearchUnavailable
 
 COMMANDS = ["demo", "data", "index", "sft", "rl", "eval", "search", "settings", "doctor"]
 """In the order of the help."""
+
+RESUMES = "the same command continues where it stopped"
 
 app = typer.Typer(
     name="context1",
@@ -38,7 +40,7 @@ for _name in COMMANDS:
 
 
 def main() -> None:
-    """Runs the command line: status 2 for what the user can mend, 1 for an outage, 130 for Ctrl-C."""
+    """Runs the command line: status 2 for what the user can mend, 130 for Ctrl-C, 1 for what broke."""
     collect_seldom()
     try:
         app()
@@ -46,8 +48,10 @@ def main() -> None:
         _leave(f"error: {error}", 2)
     except (SearchUnavailable, StorageUnavailable) as error:
         _leave(f"error: {error}", 1)
+    except WorkerFailed as error:
+        _leave(f"error: {error}\n{RESUMES}", 1)
     except KeyboardInterrupt:
-        _leave("interrupted; the same command continues where it stopped", 130)
+        _leave(f"interrupted; {RESUMES}", 130)
 
 
 def _leave(message: str, status: int) -> None:

@@ -10,3 +10,7 @@ class InputError(Exception):
 
 class StorageUnavailable(Exception):
     """The store of artifacts cannot be reached, past the client's own retries."""
+
+
+class WorkerFailed(RuntimeError):
+    """A process that did part of a stage's work died; the message says which, how, and its last lines."""

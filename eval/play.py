@@ -8,11 +8,13 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.queues import Queue
 from pathlib import Path
 from queue import Empty
 
+from context1.errors import WorkerFailed
 from context1.jsonl import read_jsonl, write_jsonl
 from context1.progress import Advance
 from context1.schema import Task, Trajectory
@@ -39,6 +41,7 @@ def play(
     """The episodes of each entrant's slug, in tasks' order; the file of an earlier, killed run is reused.
 
     `train.procs` processes of `train.threads` threads play. Which of them plays whom changes no episode.
+    Raises `WorkerFailed` if one is killed; what others ended is kept.
     """
     listed = entrants(settings, load_tokenizer(settings.profile.tokenizer), models)
     files = {entrant.slug: folder / f"{entrant.slug}.jsonl.gz" for entrant in listed}
@@ -67,6 +70,8 @@ def play(
                     _pass_on(told, advance)
                     for one in done:
                         one.result()
+            except BrokenProcessPool:
+                raise WorkerFailed("evaluate: a process that played was killed (out of memory?)") from None
             except BaseException:
                 for one in left:  # leaving the pool waits for what has begun
                     one.cancel()

@@ -16,16 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from context1.errors import InputError
+from context1.errors import InputError, WorkerFailed
 
 ERROR_FILE = "CONTEXT1_ERROR_FILE"
 """Where a rank reports the error that ended it: `kind` (`input` or `failure`) and `message`."""
 TAIL = 30
 """Last lines of a failed rank that are shown."""
-
-
-class WorkerFailed(RuntimeError):
-    """A rank died; the message names it, how it ended and its last lines."""
 
 
 def launch(

@@ -67,7 +67,7 @@ def work(job: Job) -> None:
         for step, metrics in enumerate(history):
             tracker.metrics(metrics, step)  # those that a kill kept from MLflow
         for step in range(done, rl.steps):
-            started = time.perf_counter()
+            started, busy = time.perf_counter(), time.process_time()
             beta = beta_at(step, rl.steps, rl.beta_start, rl.beta_end, rl.beta_hold)
             with trainer.whole():
                 groups = roll_out(player, plan[step], step, beta, settings, advance)
@@ -78,7 +78,7 @@ def work(job: Job) -> None:
                 if distributed.rank() == 0:
                     player.forget_lost(step)
                 raise
-            metrics |= {"beta": beta, **times(groups, metrics, started, played)}
+            metrics |= {"beta": beta, **times(groups, metrics, started, played, busy)}
             history.append(metrics)
             tracker.metrics(metrics, step)
             advance(0, f"step {step + 1}/{rl.steps} reward {metrics['reward']:.2f}")

@@ -50,14 +50,22 @@ def update_metrics(updates: Sequence[dict[str, float]]) -> dict[str, float]:
 
 
 def times(
-    groups: Sequence[Sequence[Scored]], metrics: dict[str, float], started: float, played: float
+    groups: Sequence[Sequence[Scored]],
+    metrics: dict[str, float],
+    started: float,
+    played: float,
+    busy: float,
 ) -> dict[str, float]:
-    """Where the time went, and tokens a second; the only metrics that may differ between equal runs."""
+    """Where the time went, and tokens a second; the only metrics that may differ between equal runs.
+
+    `busy` is this process's CPU seconds at the start of the step, the others are on the wall's clock.
+    """
     now = time.perf_counter()
     rollout, update = max(played - started, 1e-9), max(now - played, 1e-9)
     sampled = sum(s.metrics["sampled_tokens"] for group in groups for s in group if s.reward is not None)
     return {
         "seconds_step": now - started,
+        "seconds_cpu": time.process_time() - busy,
         "seconds_rollout": rollout,
         "seconds_update": update,
         "tokens_per_second_rollout": sampled / rollout,

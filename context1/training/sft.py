@@ -98,7 +98,7 @@ def train_sft(
 
     Every rank calls it with the same arguments. Returns (and passes to `log`, those before the checkpoint
     included) the metrics of each step: `loss` and `entropy` in nats a token, `rate`, `grad_norm`,
-    `trained_tokens`, `row_tokens`, `seconds`.
+    `trained_tokens`, `row_tokens`, `seconds` of wall time, `seconds_cpu` of this rank.
     """
     steps = sum(phase.steps for phase in phases)
     done, state = checkpoints.load(trainer) if checkpoints else (0, {})
@@ -109,12 +109,13 @@ def train_sft(
     for step, (_, rows) in enumerate(batches(phases, settings.batch_tokens, seed)):
         if step < done:
             continue
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.process_time()
         if rename:
             rows = [rename(row, [seed, step, number]) for number, row in enumerate(rows)]
         rate = rate_at(step, steps, settings.warmup, settings.cooldown)
         metrics = trainer.update(rows, sft_loss, rate=rate)
         metrics |= {"rate": rate, "seconds": time.perf_counter() - started}
+        metrics["seconds_cpu"] = time.process_time() - busy
         history.append(metrics)
         if log:
             log(step, metrics)

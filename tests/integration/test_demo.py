@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
+from context1.errors import WorkerFailed
 from context1.jsonl import read_jsonl
 from context1.schema import Trajectory
 from context1.settings import Settings
@@ -67,18 +70,49 @@ def test_a_second_run_reuses_every_stage(made: Path) -> None:
 
 
 def test_the_number_of_processes_changes_no_episode(made: Path, tmp_path: Path) -> None:
-    root = made / "runs" / "smoke"
-    settings = Settings.load("smoke", overrides={"train.procs": 1})
-    models = {name: root / name.lower() / "model" for name in ("SFT", "RL")}
-    run(settings, root / "index", root / "generate", models, tmp_path / "evaluate")
-    alone, beside = (
-        {
-            file.name: [one.model_dump(exclude={"seconds"}) for one in read_jsonl(file, Trajectory)]
-            for file in (folder / "episodes").iterdir()
-        }
-        for folder in (tmp_path / "evaluate", root / "evaluate")
-    )
+    evaluate(made, tmp_path, procs=1)
+    alone, beside = episodes(tmp_path), episodes(made / "runs" / "smoke")
     assert len(alone) == 10 and alone == beside
+
+
+def test_a_killed_player_is_told_and_the_next_run_goes_on(made: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "evaluate.partial" / "episodes"
+
+    def kill() -> None:
+        while not list(kept.glob("[!.]*.jsonl.gz")):
+            time.sleep(0.05)
+        for child in psutil.Process().children():
+            if any("spawn_main" in part for part in child.cmdline()):
+                child.kill()
+                return
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    with pytest.raises(WorkerFailed, match="killed"):
+        evaluate(made, tmp_path, procs=2)
+    killer.join()
+    before = {file: file.stat().st_mtime_ns for file in kept.glob("[!.]*.jsonl.gz")}
+    assert 0 < len(before) < 10 and not (tmp_path / "evaluate").exists()
+
+    evaluate(made, tmp_path, procs=2)
+    done = tmp_path / "evaluate" / "episodes"
+    assert {(done / file.name).stat().st_mtime_ns for file in before} == set(before.values())
+    assert episodes(tmp_path) == episodes(made / "runs" / "smoke")
+
+
+def evaluate(made: Path, root: Path, procs: int) -> None:
+    settings = Settings.load("smoke", overrides={"train.procs": procs})
+    given = made / "runs" / "smoke"
+    models = {name: given / name.lower() / "model" for name in ("SFT", "RL")}
+    run(settings, given / "index", given / "generate", models, root / "evaluate")
+
+
+def episodes(root: Path) -> dict[str, list[dict[str, object]]]:
+    """What was played, by file, times left out."""
+    return {
+        file.name: [one.model_dump(exclude={"seconds"}) for one in read_jsonl(file, Trajectory)]
+        for file in (root / "evaluate" / "episodes").iterdir()
+    }
 
 
 def test_runs_can_be_compared_in_mlflow(made: Path) -> None:

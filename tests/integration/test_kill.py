@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from context1.commands.stages import index, ingest
+from context1.errors import WorkerFailed
 from context1.harness.profile import make_profile
 from context1.models.card import save_model
 from context1.models.tiny import tiny_qwen3
@@ -15,7 +16,7 @@ from context1.tasks.generate import generate
 from context1.tokens.tokenizer import load_tokenizer
 from context1.tracking import connect, tracking_uri
 from context1.training.job import Job
-from context1.training.launch import WorkerFailed, launch
+from context1.training.launch import launch
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from context1.errors import InputError
-from context1.training.launch import WorkerFailed, launch
+from context1.errors import InputError, WorkerFailed
+from context1.training.launch import launch
 
 
 def script(tmp_path: Path, body: str) -> list[str]:

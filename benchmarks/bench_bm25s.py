@@ -3,8 +3,8 @@
     PYTHON benchmarks/bench_bm25s.py DATA EXCLUDED RESULT
 
 PYTHON has bm25s and faiss-cpu (`pip install bm25s==0.3.16 numba faiss-cpu==1.15.1`, best in an environment of
-its own). Terms are split at spaces, neither stemmed nor folded; vectors and texts are in memory; nothing is
-kept on disk. Arguments and RESULT are those of bench_lancedb.py.
+its own). Words are not stemmed; vectors and texts are in memory; nothing is kept on disk. Arguments and
+RESULT are those of bench_lancedb.py.
 """
 
 from __future__ import annotations

@@ -89,7 +89,10 @@ def _seed(seed: int, options: argparse.Namespace, data: dict[str, Path]) -> list
 
 def _seconds(stage: Path) -> list[float]:
     """CPU seconds of rank 0 in each step; the other ranks do as much."""
-    return [json.loads(line)["seconds_cpu"] for line in (stage / "metrics.jsonl").read_text().splitlines()]
+    steps = [json.loads(line) for line in (stage / "metrics.jsonl").read_text().splitlines()]
+    if any("seconds_cpu" not in step for step in steps):
+        sys.exit(f"{stage}: made by an older version, which did not count CPU time; remove it or give --root")
+    return [step["seconds_cpu"] for step in steps]
 
 
 def _report(seed: int, scores: list[Score], settings: Settings, cpu: dict[str, float]) -> list[str]:

@@ -70,8 +70,10 @@ def play(
                     _pass_on(told, advance)
                     for one in done:
                         one.result()
-            except BrokenProcessPool:
-                raise WorkerFailed("evaluate: a process that played was killed (out of memory?)") from None
+            except BrokenProcessPool as error:
+                raise WorkerFailed(
+                    "evaluate: a process that played died or was killed (out of memory?)"
+                ) from error
             except BaseException:
                 for one in left:  # leaving the pool waits for what has begun
                     one.cancel()

@@ -94,7 +94,9 @@ class Bm25:
         weights = np.fromiter(counted.values(), np.float32, size)
         found = Query(np.empty(size, np.int64), np.empty(size, np.int64), weights.copy(), weights.copy())
         known = find_terms(self._terms, self._ends, self._ceilings, _digests(list(counted)), weights, *found)
-        return Query(found.starts[:known], found.ends[:known], found.weights[:known], found.ceilings[:known])
+        order = np.argsort(-found.ceilings[:known], kind="stable")
+        starts, ends, weights, ceilings = found
+        return Query(starts[order], ends[order], weights[order], ceilings[order])
 
     def best(self, query: Query, wanted: int, banned: Rows) -> tuple[Rows, Scores]:
         """(rows, scores), in no order: the `wanted` best not `banned`, and all that tie with the last."""

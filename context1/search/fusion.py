@@ -9,7 +9,6 @@ import numpy as np
 from numba import types
 
 from context1.search.compiled import F4, I4, I8, compiled
-from context1.search.order import NUMBERS, SCORES, best_first
 
 RRF_K = 60
 """The constant of Cormack, Clarke and Büttcher (2009)."""
@@ -32,7 +31,50 @@ def rrf(rankings: Iterable[Sequence[str]], k: int = RRF_K) -> list[tuple[str, fl
     ]
 
 
-@compiled(types.int64, I8, I8, types.int64, NUMBERS, SCORES)
+_NUMBERS, _SCORES = types.int64[::1], types.float64[::1]
+
+
+@compiled(types.boolean, types.float64, types.int64, types.float64, types.int64)
+def _behind(score, number, other_score, other_number):  # type: ignore[no-untyped-def]  # `compiled` gives the types
+    return score < other_score or (score == other_score and number > other_number)
+
+
+@compiled(types.void, _SCORES, _NUMBERS, types.int64, types.int64)
+def _sink(scores, numbers, at, size):  # type: ignore[no-untyped-def]  # `compiled` gives the types
+    """Restores a heap of `size` items, whose root comes last in the order, below `at`."""
+    score, number = scores[at], numbers[at]
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and _behind(scores[child + 1], numbers[child + 1], scores[child], numbers[child]):
+            child += 1
+        if not _behind(scores[child], numbers[child], score, number):
+            break
+        scores[at], numbers[at] = scores[child], numbers[child]
+        at = child
+    scores[at], numbers[at] = score, number
+
+
+@compiled(types.int64, _SCORES, _NUMBERS, types.int64)
+def best_first(scores, numbers, wanted):  # type: ignore[no-untyped-def]  # `compiled` gives the types
+    """Moves the `wanted` items with the highest scores to the front, best first; returns how many there are.
+
+    Equal scores are ordered by number; what lies behind the first `wanted` is undefined.
+    """
+    size = min(wanted, len(scores))
+    for at in range(size // 2 - 1, -1, -1):
+        _sink(scores, numbers, at, size)
+    for at in range(size, len(scores)):
+        if _behind(scores[0], numbers[0], scores[at], numbers[at]):
+            scores[0], numbers[0] = scores[at], numbers[at]
+            _sink(scores, numbers, 0, size)
+    for last in range(size - 1, 0, -1):
+        scores[0], scores[last] = scores[last], scores[0]
+        numbers[0], numbers[last] = numbers[last], numbers[0]
+        _sink(scores, numbers, 0, last)
+    return size
+
+
+@compiled(types.int64, I8, I8, types.int64, _NUMBERS, _SCORES)
 def fuse(numbers, ends, k, fused, scores):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """`rrf` of numbers that sort as ids do: list n, without repeats, is `numbers[ends[n - 1] : ends[n]]`.
 
@@ -60,7 +102,7 @@ def fuse(numbers, ends, k, fused, scores):  # type: ignore[no-untyped-def]  # `c
     return best_first(scores[:count], fused[:count], count)
 
 
-@compiled(types.int64, I8, F4, I4, types.int64, NUMBERS)
+@compiled(types.int64, I8, F4, I4, types.int64, _NUMBERS)
 def _best_places(rows, scores, id_ranks, wanted, places):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Writes the places by id of the `wanted` rows with the highest scores, best first; returns how many."""
     keys, numbers = np.empty(len(rows), np.float64), np.empty(len(rows), np.int64)
@@ -73,7 +115,7 @@ def _best_places(rows, scores, id_ranks, wanted, places):  # type: ignore[no-unt
     return count
 
 
-@compiled(types.int64, I8, F4, I8, F4, I4, I8, types.int64, types.int64, NUMBERS, SCORES)
+@compiled(types.int64, I8, F4, I8, F4, I4, I8, types.int64, types.int64, _NUMBERS, _SCORES)
 def fuse_rows(  # type: ignore[no-untyped-def]  # `compiled` gives the types
     rows, scores, other_rows, other_scores, id_ranks, by_id, wanted, k, fused, fused_scores
 ):

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from numba import types
 
 from context1.search.compiled import I8, compiled
-from context1.search.order import best_first
 
 
 class Lookup:
@@ -27,7 +26,7 @@ class Lookup:
     def __call__(self, ids: Collection[str]) -> npt.NDArray[np.int64]:
         """Numbers of the ids that are known, ascending, each once; others are passed over."""
         found = np.empty(len(ids), np.int64)
-        return found[: _find(_hashes(ids), self._table, found)]
+        return np.unique(found[: _find(_hashes(ids), self._table, found)])
 
 
 def _hashes(ids: Collection[str]) -> npt.NDArray[np.int64]:
@@ -50,7 +49,7 @@ def _fill(wanted, table):  # type: ignore[no-untyped-def]  # `compiled` gives th
 
 @compiled(types.int64, I8, _TABLE, types.int64[::1])
 def _find(wanted, table, found):  # type: ignore[no-untyped-def]  # `compiled` gives the types
-    """Writes the numbers of the hashes that are there, ascending, each once; returns how many."""
+    """Writes the numbers of the hashes that are there; returns how many."""
     mask = len(table) - 1
     count = 0
     for one in wanted:
@@ -61,13 +60,4 @@ def _find(wanted, table, found):  # type: ignore[no-untyped-def]  # `compiled` g
                 count += 1
                 break
             at = (at + 1) & mask
-    keys = np.empty(count, np.float64)
-    for at in range(count):
-        keys[at] = -found[at]
-    best_first(keys, found[:count], count)
-    distinct = 0
-    for at in range(count):
-        if at == 0 or found[at] != found[distinct - 1]:
-            found[distinct] = found[at]
-            distinct += 1
-    return distinct
+    return count

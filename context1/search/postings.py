@@ -11,7 +11,6 @@ import numpy as np
 from numba import types
 
 from context1.search.compiled import F4, I4, I8, compiled
-from context1.search.order import best_first
 
 _INT32S, _INT64S, _FLOATS = types.int32[::1], types.int64[::1], types.float32[::1]
 _DIGESTS = types.Array(types.uint64, 1, "C", readonly=True)
@@ -68,12 +67,8 @@ def find_terms(  # type: ignore[no-untyped-def]  # `compiled` gives the types
 ):
     """Looks up the digests `wanted`, each of which occurs `counts` times, in the ascending digests `terms`.
 
-    Writes postings, weights and ceilings (those of the weight) of the known ones, by descending ceiling;
-    returns how many.
+    Writes postings, weights and ceilings (those of the weight) of the known ones; returns how many.
     """
-    places = np.empty(len(wanted), np.int64)
-    known = np.empty(len(wanted), np.int64)
-    keys = np.empty(len(wanted), np.float64)
     count = 0
     for index in range(len(wanted)):
         low, high = 0, len(terms)
@@ -84,17 +79,11 @@ def find_terms(  # type: ignore[no-untyped-def]  # `compiled` gives the types
             else:
                 high = middle
         if low < len(terms) and terms[low] == wanted[index]:
-            places[index] = low
-            known[count] = index
-            keys[count] = np.float32(counts[index] * ceilings[low])
+            starts_found[count] = ends[low - 1] if low else 0
+            ends_found[count] = ends[low]
+            weights_found[count] = counts[index]
+            ceilings_found[count] = counts[index] * ceilings[low]
             count += 1
-    best_first(keys[:count], known[:count], count)
-    for at in range(count):
-        index = known[at]
-        starts_found[at] = ends[places[index] - 1] if places[index] else 0
-        ends_found[at] = ends[places[index]]
-        weights_found[at] = counts[index]
-        ceilings_found[at] = keys[at]
     return count
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -82,9 +83,10 @@ def test_a_killed_player_is_told_and_the_next_run_goes_on(made: Path, tmp_path: 
         while not list(kept.glob("[!.]*.jsonl.gz")):
             time.sleep(0.05)
         for child in psutil.Process().children():
-            if any("spawn_main" in part for part in child.cmdline()):
-                child.kill()
-                return
+            with suppress(psutil.NoSuchProcess):
+                if any("spawn_main" in part for part in child.cmdline()):
+                    child.kill()
+                    return
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context1.search.order import best_first
+from context1.search.fusion import best_first
 
 SCORES = st.lists(
     st.sampled_from([-1.5, -0.0, 0.0, 0.25, 1e-12, 7.0]) | st.floats(allow_nan=False), max_size=60

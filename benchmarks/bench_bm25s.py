@@ -1,31 +1,26 @@
-"""bm25s with faiss over the files of search_data.py: a fast peer that bench_search.py compares with.
+"""bm25s with faiss: a fast peer that bench_search.py compares with; peer.py says how it is run.
 
-    PYTHON benchmarks/bench_bm25s.py DATA EXCLUDED RESULT
-
-PYTHON has bm25s and faiss-cpu (`pip install bm25s==0.3.16 numba faiss-cpu==1.15.1`, best in an environment of
-its own). Words are not stemmed; vectors and texts are in memory; nothing is kept on disk. Arguments and
-RESULT are those of bench_lancedb.py.
+`pip install bm25s==0.3.16 numba faiss-cpu==1.15.1`. Words are not stemmed; vectors and texts are in memory;
+nothing is kept on disk.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import bm25s
 import faiss
 import numpy as np
+from peer import DIM, WANTED, asked, timed
 
-DIM, WANTED, RRF_K = 384, 50, 60
+RRF_K = 60
 CELLS_FROM = 150_000
 """From so many chunks on, only one of 16 cells is scanned."""
 REFINED = 4
 """Candidates by code for each row wanted, besides those that are left out."""
-SECONDS = 20
 
 
 class Index:
@@ -65,35 +60,20 @@ class Index:
 
 
 def main() -> None:
-    data, excluded, result = map(Path, sys.argv[1:])
-    texts, vectors = json.loads((data / "queries.json").read_text()), np.load(data / "query_vectors.npy")
+    given = asked()
     faiss.omp_set_num_threads(1)
     started = time.perf_counter()
-    index = Index(data)
+    index = Index(given.data)
     built = time.perf_counter() - started
     number = {one: row for row, one in enumerate(index.ids)}
-    left_out = [np.array([number[one] for one in ids]) for ids in json.loads(excluded.read_text())]
+    left_out = [np.array([number[one] for one in ids]) for ids in given.excluded]
 
     def ask(query: int) -> list[str]:
         faiss.omp_set_num_threads(1)  # for this thread
-        return index.search(texts[query], vectors[query], left_out[query])
+        return index.search(given.texts[query], given.vectors[query], left_out[query])
 
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(ask, range(20)))
-        ids: list[list[str]] = []
-        cpu, started = time.process_time(), time.perf_counter()
-        for start in range(0, len(left_out), 50):
-            if time.perf_counter() - started < SECONDS:
-                ids += pool.map(ask, range(start, min(start + 50, len(left_out))))
-        wall, cpu = time.perf_counter() - started, time.process_time() - cpu
-    run = {
-        "setting": index.setting,
-        "a_second": len(ids) / wall,
-        "cpu_ms": cpu / len(ids) * 1e3,
-        "ids": ids,
-    }
-    version = f"{bm25s.__version__}, faiss {faiss.__version__}"
-    result.write_text(json.dumps({"version": version, "build_seconds": built, "runs": [run]}))
+    run = timed(index.setting, ask, len(left_out))
+    given.write(f"{bm25s.__version__}, faiss {faiss.__version__}", built, [run])
 
 
 if __name__ == "__main__":

@@ -1,20 +1,14 @@
-"""LanceDB's hybrid search over the files of search_data.py: the peer that bench_search.py compares with.
+"""LanceDB's hybrid search: the peer that bench_search.py compares with; peer.py says how it is run.
 
-    PYTHON benchmarks/bench_lancedb.py DATA EXCLUDED RESULT
-
-PYTHON has lancedb (`pip install lancedb==0.40.0`, best in an environment of its own). EXCLUDED is a JSON list
-of the ids that each query leaves out. Writes a JSON object to RESULT: seconds to build, and for each setting
-the queries a second with two threads, CPU milliseconds a query, and the ids found.
+`pip install lancedb==0.40.0`.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,14 +18,12 @@ import numpy as np
 import pyarrow as pa
 from lancedb.index import FTS, BTree, IvfPq
 from lancedb.rerankers import RRFReranker
+from peer import DIM, WANTED, Asked, asked, timed
 
-DIM, BLOCK, WANTED = 384, 10_000, 50
+BLOCK = 10_000
 
 SETTINGS = ((20, 4), (40, 8), (80, 12))
 """(partitions tried, candidates refined for each row wanted), from fast to thorough."""
-
-SECONDS = 20
-"""No query is started in a setting after so long."""
 
 
 def batches(data: Path) -> Iterator[pa.RecordBatch]:
@@ -55,37 +47,26 @@ def build(data: Path, folder: str) -> Any:
     return table
 
 
-def run(table: Any, texts: list[str], vectors: Any, filters: list[str], probes: int, refine: int) -> Any:
+def run(table: Any, given: Asked, filters: list[str], probes: int, refine: int) -> dict[str, Any]:
     def ask(row: int) -> list[str]:
-        search = table.search(query_type="hybrid").vector(vectors[row]).text(texts[row])
+        search = table.search(query_type="hybrid").vector(given.vectors[row]).text(given.texts[row])
         search = search.where(filters[row], prefilter=True).nprobes(probes).refine_factor(refine)
         found = search.rerank(RRFReranker()).limit(WANTED).select(["id"]).to_arrow()
         return list(found["id"].to_pylist())
 
-    for row in range(5):
-        ask(row)
-    ids: list[list[str]] = []
-    cpu, started = time.process_time(), time.perf_counter()
-    with ThreadPoolExecutor(2) as pool:
-        for start in range(0, len(filters), 50):
-            if time.perf_counter() - started < SECONDS:
-                ids += pool.map(ask, range(start, min(start + 50, len(filters))))
-    wall, cpu = time.perf_counter() - started, time.process_time() - cpu
-    setting = f"nprobes {probes}, refine {refine}"
-    return {"setting": setting, "a_second": len(ids) / wall, "cpu_ms": cpu / len(ids) * 1e3, "ids": ids}
+    return timed(f"nprobes {probes}, refine {refine}", ask, len(filters))
 
 
 def main() -> None:
-    data, excluded, result = map(Path, sys.argv[1:])
-    texts, vectors = json.loads((data / "queries.json").read_text()), np.load(data / "query_vectors.npy")
-    lists = [", ".join(f"'{one}'" for one in ids) for ids in json.loads(excluded.read_text())]
+    given = asked()
+    lists = [", ".join(f"'{one}'" for one in ids) for ids in given.excluded]
     filters = [f"id NOT IN ({ids})" for ids in lists]
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        table = build(data, folder)
+        table = build(given.data, folder)
         built = time.perf_counter() - started
-        runs = [run(table, texts, vectors, filters, *setting) for setting in SETTINGS]
-    result.write_text(json.dumps({"version": lancedb.__version__, "build_seconds": built, "runs": runs}))
+        runs = [run(table, given, filters, *setting) for setting in SETTINGS]
+    given.write(lancedb.__version__, built, runs)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import argparse
 import itertools
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 from context1.corpus.ingest import CHUNKS, ingest_documents, ingest_folder
@@ -70,8 +71,11 @@ def main() -> None:
         print(f"{domain}: false accepts {accepts:.2%}, false rejects {rejects:.2%}")
 
 
-def _candidates(  # type: ignore[no-untyped-def]
-    corpus: Path | None, settings: Settings, folder: Path, make_backend
+def _candidates(
+    corpus: Path | None,
+    settings: Settings,
+    folder: Path,
+    make_backend: Callable[[list[Chunk]], SearchBackend],
 ) -> tuple[list[Chunk], list[Candidate]]:
     tokenizer = load_tokenizer(settings.profile.tokenizer)
     if corpus is None:

@@ -118,8 +118,8 @@ def _best(scores: Scores, wanted: int) -> list[int]:
 
 
 def _fused(rankings: Sequence[Sequence[int]]) -> list[int]:
-    scores: Counter[int] = Counter()
+    scores: defaultdict[int, float] = defaultdict(float)
     for ranking in rankings:
         for rank, row in enumerate(ranking, 1):
-            scores[row] += 1 / (RRF_K + rank)  # type: ignore[assignment]
+            scores[row] += 1 / (RRF_K + rank)
     return sorted(scores, key=lambda row: (-scores[row], row))

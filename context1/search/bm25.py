@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from context1.search.analyser import Analyser
-from context1.search.postings import best_rows, count_rows, fill_postings, find_terms, score_rows
+from context1.search.postings import best_rows, count_rows, fill_postings, score_rows
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float32]
@@ -90,13 +90,16 @@ class Bm25:
     def query(self, text: str) -> Query:
         """The query's terms, looked up."""
         counted = Counter(self._analyser.terms(text))
-        size = len(counted)
-        weights = np.fromiter(counted.values(), np.float32, size)
-        found = Query(np.empty(size, np.int64), np.empty(size, np.int64), weights.copy(), weights.copy())
-        known = find_terms(self._terms, self._ends, self._ceilings, _digests(list(counted)), weights, *found)
-        order = np.argsort(-found.ceilings[:known], kind="stable")
-        starts, ends, weights, ceilings = found
-        return Query(starts[order], ends[order], weights[order], ceilings[order])
+        digests = _digests(list(counted))
+        at = np.searchsorted(self._terms, digests)
+        at[at == len(self._terms)] = 0
+        known = np.flatnonzero(self._terms[at] == digests) if len(self._terms) else np.empty(0, np.int64)
+        at, weights = at[known], np.fromiter(counted.values(), np.float32, len(counted))[known]
+        ceilings = weights * self._ceilings[at]
+        order = np.argsort(-ceilings, kind="stable")
+        at = at[order]
+        starts = np.where(at > 0, self._ends[at - 1], 0)
+        return Query(starts, self._ends[at], weights[order], ceilings[order])
 
     def best(self, query: Query, wanted: int, banned: Rows) -> tuple[Rows, Scores]:
         """(rows, scores), in no order: the `wanted` best not `banned`, and all that tie with the last."""

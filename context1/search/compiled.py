@@ -1,8 +1,7 @@
 """Loops that numpy has no word for, compiled by numba: they run without the interpreter's lock.
 
 They are compiled when their module is imported, for the types they name, so that no first call is slow; and
-kept on disk for the next process where a folder for it can be written. They call only compiled functions of
-their own file: numba would not notice that another file changed, and use what it kept.
+kept on disk for the next process where a folder for it can be written.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from context1.search.backend import Hit
 from context1.search.bm25 import Bm25, Query
 from context1.search.dense import Dense, Rows
 from context1.search.embedding import Embedder, Vectors, load_embedder
-from context1.search.fusion import fuse_rows
+from context1.search.fusion import rrf
 from context1.search.grep import grep
 from context1.search.index import build_index, read_index_manifest
 from context1.search.queries import QueryVectors
@@ -31,9 +31,6 @@ __all__ = ["EmbeddedBackend", "build_index"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-_Half = tuple[Rows, Vectors]
-"""Rows and their scores, in any order."""
 
 
 class EmbeddedBackend:
@@ -126,31 +123,42 @@ class EmbeddedBackend:
         wanted = max(limit, self._settings.candidates)
         banned = self._store.numbers(exclude)
         terms = self._bm25.query(query)
-        halves = self._bm25.best(terms, wanted, banned), self._dense.nearest(vector, wanted, banned)
-        return self._ranked(halves, wanted, terms, vector)[:limit]
+        by_terms = self._ranked(*self._bm25.best(terms, wanted, banned), wanted)
+        by_meaning = self._ranked(*self._dense.nearest(vector, wanted, banned), wanted)
+        fused = rrf([by_terms, by_meaning], self._settings.rrf_k)[:wanted]
+        return self._reranked(fused, terms, vector)[:limit]
 
     def _read(self, rows: Rows, query: str, vector: Vectors) -> list[Hit]:
         terms = self._bm25.query(query)
-        halves = (rows, self._bm25.scores(terms, rows)), (rows, self._dense.products(vector, rows))
-        return self._ranked(halves, len(rows), terms, vector)
+        by_terms = self._ranked(rows, self._bm25.scores(terms, rows), len(rows))
+        by_meaning = self._ranked(rows, self._dense.products(vector, rows), len(rows))
+        return self._reranked(rrf([by_terms, by_meaning], self._settings.rrf_k), terms, vector)
 
-    def _ranked(self, halves: tuple[_Half, _Half], wanted: int, terms: Query, vector: Vectors) -> list[Hit]:
-        """The halves' best, fused, then ordered by the reranker's scores, ties by id."""
-        store = self._store
-        rows, fused = np.empty(2 * wanted, np.int64), np.empty(2 * wanted, np.float64)
-        count = fuse_rows(
-            *halves[0], *halves[1], store.id_ranks, store.by_id, wanted, self._settings.rrf_k, rows, fused
-        )
-        rows = rows[: min(count, wanted)]
-        scores: list[float] = fused[: len(rows)].tolist()
+    def _reranked(self, fused: Sequence[tuple[int, float]], terms: Query, vector: Vectors) -> list[Hit]:
+        """Hits of all fused candidates, ordered by the reranker's scores, ties by id."""
+        places = np.array([place for place, _ in fused], dtype=np.int64)
+        rows = self._store.by_id[places]
         if self._settings.reranker == "scores":
-            finer = fuse_scores(self._bm25.scores(terms, rows), self._dense.products(vector, rows))
-            order = np.lexsort((store.id_ranks[rows], -finer))
-            rows, scores = rows[order], finer[order].tolist()
-        return list(map(self._hit, rows.tolist(), scores))
+            scores = fuse_scores(self._bm25.scores(terms, rows), self._dense.products(vector, rows))
+            order = np.lexsort((places, -scores))
+            rows = rows[order]
+            fused = list(zip(places[order].tolist(), scores[order].tolist(), strict=True))
+        return [self._hit(row, score) for row, (_, score) in zip(rows.tolist(), fused, strict=True)]
 
     def _hit(self, row: int, score: float) -> Hit:
         return Hit(self._store.ids[row], score, partial(self._store.at, row))
+
+    def _ranked(self, rows: Rows, scores: Vectors, wanted: int) -> list[int]:
+        """Places among the sorted ids of the `wanted` best rows, best first, ties by id.
+
+        They sort as ids do, and cost no look-up.
+        """
+        if len(rows) > wanted:
+            least = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
+            rows, scores = rows[scores >= least], scores[scores >= least]
+        places = self._store.id_ranks[rows]
+        best: list[int] = places[np.lexsort((places, -scores))[:wanted]].tolist()
+        return best
 
     async def _run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._pool is None:

@@ -19,44 +19,42 @@ class Lookup:
 
     def __init__(self, ids: Sequence[str]) -> None:
         size = 1 << (2 * max(1, len(ids)) - 1).bit_length()  # at most half full: a look-up ends soon
-        # Hash and number side by side, so that a look-up waits for memory once.
-        self._table = np.full((size, 2), -1, np.int64)
-        _fill(_hashes(ids), self._table)
+        self._hashes = np.empty(size, np.int64)
+        self._numbers = np.full(size, -1, np.int64)
+        _fill(_hashes(ids), self._hashes, self._numbers)
 
     def __call__(self, ids: Collection[str]) -> npt.NDArray[np.int64]:
         """Numbers of the ids that are known, ascending, each once; others are passed over."""
         found = np.empty(len(ids), np.int64)
-        return np.unique(found[: _find(_hashes(ids), self._table, found)])
+        count = _find(_hashes(ids), self._hashes, self._numbers, found)
+        return np.unique(found[:count])
 
 
 def _hashes(ids: Collection[str]) -> npt.NDArray[np.int64]:
     return np.fromiter(map(hash, ids), np.int64, len(ids))
 
 
-_TABLE = types.Array(types.int64, 2, "C")
-
-
-@compiled(types.void, I8, _TABLE)
-def _fill(wanted, table):  # type: ignore[no-untyped-def]  # `compiled` gives the types
-    mask = len(table) - 1
+@compiled(types.void, I8, types.int64[::1], types.int64[::1])
+def _fill(wanted, hashes, numbers):  # type: ignore[no-untyped-def]  # `compiled` gives the types
+    mask = len(hashes) - 1
     for number in range(len(wanted)):
         at = wanted[number] & mask
-        while table[at, 1] >= 0:
+        while numbers[at] >= 0:
             at = (at + 1) & mask
-        table[at, 0] = wanted[number]
-        table[at, 1] = number
+        hashes[at] = wanted[number]
+        numbers[at] = number
 
 
-@compiled(types.int64, I8, _TABLE, types.int64[::1])
-def _find(wanted, table, found):  # type: ignore[no-untyped-def]  # `compiled` gives the types
+@compiled(types.int64, I8, I8, I8, types.int64[::1])
+def _find(wanted, hashes, numbers, found):  # type: ignore[no-untyped-def]  # `compiled` gives the types
     """Writes the numbers of the hashes that are there; returns how many."""
-    mask = len(table) - 1
+    mask = len(hashes) - 1
     count = 0
     for one in wanted:
         at = one & mask
-        while table[at, 1] >= 0:
-            if table[at, 0] == one:
-                found[count] = table[at, 1]
+        while numbers[at] >= 0:
+            if hashes[at] == one:
+                found[count] = numbers[at]
                 count += 1
                 break
             at = (at + 1) & mask

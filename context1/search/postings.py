@@ -13,7 +13,6 @@ from numba import types
 from context1.search.compiled import F4, I4, I8, compiled
 
 _INT32S, _INT64S, _FLOATS = types.int32[::1], types.int64[::1], types.float32[::1]
-_DIGESTS = types.Array(types.uint64, 1, "C", readonly=True)
 
 _SLACK = 1.0001
 """Sums are rounded: a row that falls short by less is looked at."""
@@ -59,32 +58,6 @@ def fill_postings(tokens, row_ends, idf, k1, b, seen, ends, rows, impacts):  # t
                 count = impacts[ends[term] - 1]
                 impacts[ends[term] - 1] = idf[term] * count / (count + norm)
         start = row_ends[row]
-
-
-@compiled(types.int64, _DIGESTS, I8, F4, _DIGESTS, F4, _INT64S, _INT64S, _FLOATS, _FLOATS)
-def find_terms(  # type: ignore[no-untyped-def]  # `compiled` gives the types
-    terms, ends, ceilings, wanted, counts, starts_found, ends_found, weights_found, ceilings_found
-):
-    """Looks up the digests `wanted`, each of which occurs `counts` times, in the ascending digests `terms`.
-
-    Writes postings, weights and ceilings (those of the weight) of the known ones; returns how many.
-    """
-    count = 0
-    for index in range(len(wanted)):
-        low, high = 0, len(terms)
-        while low < high:
-            middle = (low + high) >> 1
-            if terms[middle] < wanted[index]:
-                low = middle + 1
-            else:
-                high = middle
-        if low < len(terms) and terms[low] == wanted[index]:
-            starts_found[count] = ends[low - 1] if low else 0
-            ends_found[count] = ends[low]
-            weights_found[count] = counts[index]
-            ceilings_found[count] = counts[index] * ceilings[low]
-            count += 1
-    return count
 
 
 @compiled(types.int64, I4, types.int64, types.int64, types.int64)

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from context1 import cli
 from context1.commands.stages import index, ingest
+from context1.errors import WorkerFailed
 from context1.schema import Chunk, Fact, Quote, Task
 from context1.settings import Settings
 from context1.stage import run_stage
@@ -239,3 +240,13 @@ def test_dry_run_changes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         cli.main()
     assert left.value.code == 0
     assert not list(tmp_path.iterdir())
+
+
+def test_a_dead_process_is_told_without_a_traceback(context1: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise WorkerFailed("rank 1 of 2 was killed by SIGKILL")
+
+    monkeypatch.setattr(cli, "app", fail)
+    status, said = context1("rl")
+    assert status == 1
+    assert said == "error: rank 1 of 2 was killed by SIGKILL\nthe same command continues where it stopped\n"

@@ -26,9 +26,10 @@ class Counting(Embedder):
         self.gate = gate
 
     def embed(self, texts: Sequence[str], *, threads: int = 1, label: str = "") -> Vectors:
+        gate = self.gate  # it may be another for the next batch
         self.batches.append(list(texts))
-        if self.gate:
-            self.gate.wait(60)
+        if gate:
+            gate.wait(60)
         if self.broken:
             raise RuntimeError("broken")
         return np.array([[len(text)] for text in texts], dtype=np.float32)
@@ -62,16 +63,23 @@ def test_idle_threads_get_even_shares() -> None:
 
 
 def test_a_late_crowd_does_not_all_go_to_one_thread() -> None:
-    gate = threading.Event()
-    embedder = Counting(gate)
+    first, second = threading.Event(), threading.Event()
+    embedder = Counting(first)
+
+    async def begun(batches: int) -> None:
+        while len(embedder.batches) < batches:
+            await asyncio.sleep(0.001)
 
     async def run() -> None:
         vectors = QueryVectors(embedder, 2)
         searches = [asyncio.create_task(vectors.vector("first"))]
-        await asyncio.sleep(0.01)
+        await begun(1)
+        embedder.gate = second
         searches += [asyncio.create_task(vectors.vector(str(n))) for n in range(19)]
-        await asyncio.sleep(0.01)
-        gate.set()
+        await begun(2)
+        first.set()
+        await begun(3)
+        second.set()
         await asyncio.gather(*searches)
         vectors.close()
 

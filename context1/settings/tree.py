@@ -19,6 +19,7 @@ from context1.settings.profile import ProfileSettings
 from context1.settings.reward import RewardSettings
 from context1.settings.rl import RlSettings
 from context1.settings.services import StorageSettings, TrackingSettings
+from context1.settings.serving import ServeSettings
 from context1.settings.sft import SftSettings
 from context1.settings.sources import from_environment, from_mapping, from_yaml
 from context1.settings.tasks import CorpusTaskSettings, VerifySettings, WorldSettings
@@ -60,6 +61,7 @@ class Settings(BaseSettings):
     eval: EvalSettings = EvalSettings()
     tracking: TrackingSettings = TrackingSettings()
     storage: StorageSettings = StorageSettings()
+    serve: ServeSettings = ServeSettings()
 
     _given: dict[str, Given] = PrivateAttr(default_factory=dict)
 

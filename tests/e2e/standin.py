@@ -62,6 +62,11 @@ class StandIn:
     """Set when a client was gone before the script was."""
     release: threading.Event = field(default_factory=threading.Event)
 
+    def reset(self) -> None:
+        """As new, at the same address."""
+        fresh = StandIn(self.url)
+        self.__dict__.update(fresh.__dict__)
+
     def routes(self) -> list[Route]:
         return [
             *page_routes(),

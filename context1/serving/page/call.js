@@ -1,6 +1,6 @@
 // One tool call of a turn: what was asked, how it went, what came back.
 
-import { Card } from "./card.js";
+import { Card, shorten } from "./card.js";
 import { count, cuttable, foreign, make } from "./dom.js";
 
 const ARGUMENT = 200;
@@ -13,7 +13,7 @@ export class Call {
   /** `titleOf(id)` names a chunk that the rollout has read. */
   constructor({ name, arguments: values, status }, titleOf) {
     this.name = name;
-    this.element = make("li", "call", make("p", "line", foreign(name, "tool"), this.#status));
+    this.element = make("li", "call", make("p", "line", foreign(shorten(name), "tool"), this.#status));
     this.element.append(...Object.entries(values).map(([key, value]) => argument(key, value, titleOf)), this.#body);
     this.#judge(status, status === "ok" ? "…" : status);
   }
@@ -42,7 +42,7 @@ export class Call {
 }
 
 function argument(key, value, titleOf) {
-  const name = foreign(key, "key");
+  const name = foreign(shorten(key), "key");
   if (!Array.isArray(value)) {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     return make("div", "argument", name, ...cuttable(text, ARGUMENT, "value"));

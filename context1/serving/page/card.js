@@ -6,19 +6,24 @@ const TEXT = 220;
 const TITLE = 120;
 const NAME = 80;
 
-/** The lines that name a chunk: its title, then domain, document and id. */
-export function chunkHead(chunk) {
-  const origin = make("p", "origin");
-  if (chunk.domain) origin.append(foreign(shorten(chunk.domain), "domain"));
-  origin.append(foreign(shorten(chunk.doc_id), "id"), foreign(shorten(chunk.id), "id"));
-  return [...cuttable(chunk.title || "Untitled", TITLE, "title"), origin];
+/** The title of a chunk's document. */
+export function title(chunk, tag) {
+  return cuttable(chunk.title || "Untitled", TITLE, "title", tag);
+}
+
+/** Domain, document and id of a chunk. */
+export function origin(chunk) {
+  const names = [foreign(shorten(chunk.doc_id), "id"), foreign(shorten(chunk.id), "id")];
+  if (chunk.domain) names.unshift(foreign(shorten(chunk.domain), "domain"));
+  return make("p", "origin", ...names);
 }
 
 export class Card {
   #fate = make("p", "fate");
 
   constructor(chunk) {
-    this.element = make("li", "card", ...chunkHead(chunk), ...cuttable(chunk.text, TEXT, "text"), this.#fate);
+    this.element = make("li", "card", ...title(chunk, "p"), origin(chunk), ...cuttable(chunk.text, TEXT, "text"));
+    this.element.append(this.#fate);
   }
 
   /** The chunk left the context. */
@@ -35,6 +40,7 @@ export class Card {
   }
 }
 
+/** Names are short by custom only. */
 export function shorten(text) {
   return text.length <= NAME ? text : `${text.slice(0, NAME)}…`;
 }

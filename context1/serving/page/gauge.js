@@ -4,8 +4,8 @@ import { make, number } from "./dom.js";
 
 const ZONES = {
   normal: "room to search",
-  soft: "past the soft mark: time to prune or to answer",
-  hard: "past the hard mark: only pruning and answering",
+  soft: "past soft: prune or answer",
+  hard: "past hard: no more searching",
 };
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -62,7 +62,8 @@ class Search {
 
   #fail(error) {
     const stopped = this.controller.signal.aborted;
-    const told = stopped ? new Failure("Stopped", "The server was told to end this search.") : error;
+    const told = stopped ? new Failure("Stopped", "What was found until then is below.") : error;
+    failure.classList.toggle("calm", stopped);
     for (const column of this.columns) column.interrupt(stopped ? "stopped" : "broken off");
     showFailure(told instanceof Failure ? told : new Failure("The page could not show this search", String(error)));
     if (told.status === 401) askForKey();
@@ -106,7 +107,7 @@ function askForKey() {
 async function showStatus() {
   const status = await fetchStatus();
   if (!status) {
-    server.replaceChildren(make("span", "trouble", "The server does not say how it is"));
+    if (!server.hasChildNodes()) server.append(make("span", "trouble", "the server does not say how it is"));
     return;
   }
   if (status.key_required) keyField.hidden = false;
@@ -118,10 +119,12 @@ async function showStatus() {
 }
 
 async function start() {
-  if (search || !form.reportValidity()) return;
+  if (search) return;
+  question.value = question.value.trim();
+  if (!form.reportValidity()) return;
   if (key.value.trim()) sessionStorage.setItem(KEY, key.value.trim());
   const request = {
-    query: question.value.trim(),
+    query: question.value,
     rollouts: Number(rollouts.value),
     max_results: Number(maxResults.value),
     stream: true,

@@ -1,6 +1,6 @@
 // The ranked result.
 
-import { chunkHead } from "./card.js";
+import { origin, title } from "./card.js";
 import { count, cuttable, duration, foreign, make } from "./dom.js";
 
 const TEXT = 420;
@@ -8,17 +8,16 @@ const WHY = 600;
 
 /** Fills the section with a `result` event. */
 export function showResult(section, event) {
-  const title = make("h2", "", "Result");
-  title.id = "result-title";
+  const heading = make("h2", "", "Result");
+  heading.id = "result-title";
   const about = make("p", "about", `${count(event.results.length, "chunk")} in ${duration(event.seconds)}`);
-  section.replaceChildren(make("div", "heading", title, about));
+  section.replaceChildren(make("div", "heading", heading, about));
   const many = event.rollouts.length > 1;
   if (event.results.length) {
     section.append(make("ol", "ranking", ...event.results.map((found) => entry(found, many))));
   } else {
     section.append(make("p", "none", "No chunk was named. The rollouts below show how far they came."));
   }
-  section.append(make("p", "ids", ...identity(event)));
   section.hidden = false;
 }
 
@@ -29,13 +28,13 @@ export function identity({ model, index, harness_profile: profile }) {
 }
 
 function entry({ rank, chunk, justification, rollouts }, many) {
-  const place = make("span", "rank", String(rank));
-  const body = make("div", "body", ...chunkHead(chunk));
+  const body = make("div", "body", ...title(chunk, "h3"));
   if (justification) body.append(...cuttable(justification, WHY, "why"));
   body.append(...cuttable(chunk.text, TEXT, "text"));
+  const margin = make("div", "margin", origin(chunk));
   if (many) {
     const names = rollouts.map((rollout) => make("span", "badge", String(rollout + 1)));
-    body.append(make("p", "by", `named by rollout${names.length === 1 ? "" : "s"} `, ...names));
+    margin.append(make("p", "by", `named by rollout${names.length === 1 ? "" : "s"} `, ...names));
   }
-  return make("li", "", place, body);
+  return make("li", "", make("span", "rank", String(rank)), body, margin);
 }

@@ -21,12 +21,13 @@ export class Rollout {
   #state = make("span", "state", "waiting");
   #turns = make("ol", "turns");
   #notes = make("div", "notes");
-  #calls = new Map(); // "turn.index" -> Call
-  #lists = new Map(); // turn -> its list of calls
+  #calls = new Map(); // turn -> its calls, by index
+  #lists = new Map(); // turn -> the element that lists them
   #cards = new Map(); // chunk id -> Card
   #titles = new Map(); // chunk id -> title
   #following = true;
   #due = false;
+  #top = 0;
   chunks = 0;
   pruned = 0;
   turn = 0;
@@ -94,17 +95,18 @@ export class Rollout {
     const calls = make("ol", "calls");
     item.append(calls);
     this.#lists.set(turn, calls);
+    this.#calls.set(turn, new Map());
     this.#turns.append(item);
   }
 
   #call(event) {
     const call = new Call(event, (id) => this.#titles.get(id));
-    this.#calls.set(`${event.turn}.${event.index}`, call);
-    this.#lists.get(event.turn)?.append(call.element);
+    this.#calls.get(event.turn).set(event.index, call);
+    this.#lists.get(event.turn).append(call.element);
   }
 
   #observe(event) {
-    const cards = this.#calls.get(`${event.turn}.${event.index}`)?.answer(event) ?? new Map();
+    const cards = this.#calls.get(event.turn).get(event.index).answer(event);
     for (const [id, card] of cards) this.#cards.set(id, card);
     for (const chunk of event.chunks) this.#titles.set(chunk.id, chunk.title);
     this.chunks += event.chunks.length;
@@ -113,14 +115,16 @@ export class Rollout {
   #prune({ turn, chunk_ids: ids, freed }) {
     for (const id of ids) this.#cards.get(id)?.prune(turn);
     this.pruned += ids.length;
-    // Told before the observation of the call that did it: the turn's first prune that has no count yet.
-    const calls = [...this.#calls].filter(([key, call]) => key.startsWith(`${turn}.`) && call.name === "prune_chunks");
-    calls.find(([, call]) => !call.pruned)?.[1].freed(freed);
+    // It does not say which call did it: prunes are told in the order of their calls.
+    const calls = [...this.#calls.get(turn).values()];
+    calls.find((call) => call.name === "prune_chunks" && !call.pruned)?.freed(freed);
   }
 
   #scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.#scroller;
-    this.#following = scrollHeight - scrollTop - clientHeight < NEAR;
+    if (scrollTop < this.#top) this.#following = false;
+    if (scrollHeight - scrollTop - clientHeight < NEAR) this.#following = true;
+    this.#top = scrollTop;
   }
 
   /** Keeps the newest turn in sight, once a frame, unless the reader has scrolled away. */

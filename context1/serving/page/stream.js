@@ -40,9 +40,13 @@ export async function* readEvents(body) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   const parser = new EventParser();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    yield* parser.push(decoder.decode(value, { stream: true }));
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield* parser.push(decoder.decode(value, { stream: true }));
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // who stops reading also closes the connection
   }
 }

@@ -1,6 +1,6 @@
 """Takes the picture of the page for the README: asks a running server a question and waits for the result.
 
-`python scripts/screenshot.py http://127.0.0.1:8080 "the question" docs/images/search.png [--rollouts 3] [--dark]`
+`python scripts/screenshot.py http://127.0.0.1:8080 "a question" docs/images/search.png --rollouts 3`
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
     parser.add_argument("question")
     parser.add_argument("out", type=Path)

@@ -47,34 +47,31 @@ def agent(server: StandIn) -> Iterator[StandIn]:
 
 
 @pytest.fixture
-def page(browser: Browser, agent: StandIn) -> Iterator[Page]:
-    """The page in a tab of its own. A console error, dialog, script of a document or broken policy fails."""
+def complaints() -> list[str]:
+    """Console errors, exceptions, dialogs and breaches of the policy; at the end there must be none."""
+    return []
+
+
+@pytest.fixture
+def page(browser: Browser, agent: StandIn, complaints: list[str]) -> Iterator[Page]:
+    """The page in a tab of its own, in which nobody's script but the page's has run."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     tab = context.new_page()
     tab.set_default_timeout(10_000)
-    said: list[str] = []
 
     def hear(message: ConsoleMessage) -> None:
         refused_by_us = "Failed to load resource" in message.text and agent.url in message.location["url"]
         if message.type == "error" and not refused_by_us and "ERR_INCOMPLETE_CHUNKED" not in message.text:
-            said.append(message.text)
+            complaints.append(message.text)
 
     tab.on("console", hear)
-    tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on("dialog", lambda dialog: (said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
     tab.add_init_script(
         "addEventListener('securitypolicyviolation', e => console.error('policy: ' + e.violatedDirective))"
     )
     tab.goto(agent.url)
     yield tab
     assert tab.evaluate("window.pwned") is None
-    assert said == []
+    assert complaints == []
     context.close()
-
-
-def ask(page: Page, question: str = "Where?", rollouts: int = 1) -> None:
-    """Types a question and presses Enter."""
-    page.get_by_label("Rollouts", exact=True).select_option(str(rollouts))
-    box = page.get_by_label("Question", exact=True)
-    box.fill(question)
-    box.press("Enter")

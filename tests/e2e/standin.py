@@ -109,9 +109,7 @@ def running() -> Iterator[StandIn]:
     (port,) = free_ports(1)
     standin = StandIn(f"http://127.0.0.1:{port}")
     app = Starlette(routes=standin.routes())
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=port, log_level="critical", timeout_graceful_shutdown=1)
-    )
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

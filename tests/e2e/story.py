@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.e2e.standin import event
 
-QUESTION = "Which firm bought the maker of the pressure valve that failed at Harrow Point, and what did it pay?"
+QUESTION = "Who bought the maker of the pressure valve that failed at Harrow Point, and for how much?"
 
 BUDGET = {"total": 32_768, "soft": 20_000, "hard": 28_000}
 
@@ -112,20 +112,36 @@ PRESS = chunk(
     "d-press", 0,
 )  # fmt: skip
 LETTER = chunk(
-    "e5d0", "Re: escrow release", "Dirk, the escrow agent holds the four million until the Harrow Point claims "
-    "are settled or thirty-six months have passed. Tamsin's insurers have been told. Please do not quote the "
-    "41.5 figure in public before the report is out.", "d-mail-88", 2, "email",
+    "e5d0", "Re: escrow release",
+    "Dirk, the escrow agent holds the four million until the Harrow Point claims are settled or thirty-six "
+    "months have passed. Tamsin's insurers have been told. Please do not quote the 41.5 figure in public "
+    "before the report is out.",
+    "d-mail-88", 2, "email",
 )  # fmt: skip
 JUNK = [
-    chunk("j101", "Harrow Point lighthouse", "The lighthouse at Harrow Point was lit in 1871 and automated in "
-          "1983. Visitors reach it by the coast path from the village.", "d-light"),
-    chunk("j102", "Pressure relief valves: a buyer's guide", "A relief valve opens at a set pressure and closes "
-          "again when the pressure has fallen. Spring, pilot and weight loaded types differ in ...", "d-guide", 7),
-    chunk("j103", "Tamsin Archer discography", "Albums, singles and guest appearances, with the positions that "
-          "they reached in the charts.", "d-music"),
-    chunk("j104", "US 4,771,804: Quick-acting relief valve", "A relief valve having a poppet and a seat, "
-          "wherein the poppet carries a skirt that is exposed to the discharge flow so that lift increases "
-          "as flow begins.", "d-patent", 1, "legal"),
+    chunk(
+        "j101", "Harrow Point lighthouse",
+        "The lighthouse at Harrow Point was lit in 1871 and automated in 1983. Visitors reach it by the coast "
+        "path from the village.",
+        "d-light",
+    ),
+    chunk(
+        "j102", "Pressure relief valves: a buyer's guide",
+        "A relief valve opens at a set pressure and closes again when the pressure has fallen. Spring, pilot "
+        "and weight loaded types differ in how sharply they open.",
+        "d-guide", 7,
+    ),
+    chunk(
+        "j103", "Tamsin Archer discography",
+        "Albums, singles and guest appearances, with the positions that they reached in the charts.",
+        "d-music",
+    ),
+    chunk(
+        "j104", "US 4,771,804: Quick-acting relief valve",
+        "A relief valve having a poppet and a seat, wherein the poppet carries a skirt that is exposed to the "
+        "discharge flow so that lift increases as flow begins.",
+        "d-patent", 1, "legal",
+    ),
 ]  # fmt: skip
 
 

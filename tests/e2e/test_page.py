@@ -9,8 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 from starlette.responses import JSONResponse, PlainTextResponse
 
 from tests.e2e import story
-from tests.e2e.conftest import ask
 from tests.e2e.standin import CUT, HOLD, StandIn, event
+from tests.e2e.using import ask, until
 
 pytestmark = pytest.mark.slow
 
@@ -92,9 +92,7 @@ def test_pruned_cards_fade_and_stay(page: Page, agent: StandIn) -> None:
     expect(junk).to_contain_text("pruned in turn 3")
     expect(junk).to_contain_text("lit in 1871")
     expect(page.locator(".card.pruned")).to_have_count(3)
-    page.wait_for_function(
-        "getComputedStyle(document.querySelector('.card.pruned')).opacity < 0.9", timeout=4000
-    )
+    until(lambda: junk.evaluate("e => Number(getComputedStyle(e).opacity)") < 0.7)
     expect(kept).to_have_css("opacity", "1")
     prune = page.locator(".call", has_text="prune_chunks")
     expect(prune.locator(".status")).to_have_text("freed 7,120 tokens")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e import story
-from tests.e2e.conftest import ask
 from tests.e2e.standin import HOLD, StandIn
+from tests.e2e.using import ask, until
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +41,8 @@ CONTRASTS = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const element = node.parentElement;
-    if (!node.data.trim() || !element.checkVisibility() || element.closest(".unseen, .skip, noscript")) continue;
+    const seen = element.checkVisibility() && !element.closest(".unseen, .skip, noscript");
+    if (!seen || !node.data.trim()) continue;
     const [ink, ground] = drawn(element);
     const [a, b] = [light(ink), light(ground)].sort((x, y) => y - x);
     found.push([(a + 0.05) / (b + 0.05), element.className || element.tagName, node.data.slice(0, 40)]);
@@ -83,11 +87,8 @@ def test_what_is_told_of_trouble_has_contrast(page: Page, agent: StandIn, scheme
 
 def test_dark_is_dark(page: Page) -> None:
     def lightness() -> float:
-        return float(
-            page.evaluate(
-                "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).reduce((a, b) => a + +b, 0) / 765"
-            )
-        )
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(map(int, re.findall(r"\d+", colour))) / 765
 
     page.emulate_media(color_scheme="light")
     assert lightness() > 0.9
@@ -102,14 +103,16 @@ def test_every_control_has_a_name_and_every_id_is_one(page: Page, agent: StandIn
     expect(page.locator("#result")).to_be_visible()
     nameless = page.evaluate(
         """() => [...document.querySelectorAll("input, select, textarea, button, [role=meter], [tabindex]")]
-          .filter((e) => !(e.labels?.length || e.ariaLabel || e.textContent.trim())).map((e) => e.outerHTML)"""
+          .filter((e) => !(e.labels?.length || e.ariaLabel || e.textContent.trim()))
+          .map((e) => e.outerHTML)"""
     )
     assert nameless == []
     assert page.evaluate("document.documentElement.lang") == "en"
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert len(ids) == len(set(ids))
-    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].filter((e) => e.checkVisibility()).map((e) => +e.tagName[1])")
-    assert levels[0] == 1 and all(b - a <= 1 for a, b in zip(levels, levels[1:], strict=False))
+    seen = page.locator("h1:visible, h2:visible, h3:visible, h4:visible")
+    levels = seen.evaluate_all("all => all.map((e) => Number(e.tagName[1]))")
+    assert levels[0] == 1 and all(b - a <= 1 for a, b in pairwise(levels))
 
 
 def test_the_keyboard_alone(page: Page, agent: StandIn) -> None:
@@ -143,14 +146,12 @@ def test_the_keyboard_alone(page: Page, agent: StandIn) -> None:
     expect(page.locator(".fill").first).to_be_visible()
     before = scroller.evaluate("e => e.scrollTop")
     page.keyboard.press("Home")
-    page.wait_for_function("(before) => document.querySelector('.scroller').scrollTop < before", arg=before)
+    until(lambda: scroller.evaluate("e => e.scrollTop") < before)
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     assert agent.left.wait(5)
     expect(button).to_be_focused()
-    assert agent.requests == [
-        {"query": "Where\nis it?", "rollouts": 2, "max_results": 11, "stream": True}
-    ]
+    assert agent.requests == [{"query": "Where\nis it?", "rollouts": 2, "max_results": 11, "stream": True}]
 
 
 def test_nothing_is_asked_without_a_question(page: Page, agent: StandIn) -> None:
@@ -166,7 +167,8 @@ def test_progress_is_announced_without_a_flood(page: Page, agent: StandIn) -> No
         """() => {
           window.announced = [];
           const live = document.getElementById("live");
-          new MutationObserver(() => window.announced.push(live.textContent)).observe(live, { childList: true });
+          const watch = new MutationObserver(() => window.announced.push(live.textContent));
+          watch.observe(live, { childList: true });
         }"""
     )
     agent.script = [step for one in story.whole() for step in (one, 0.05)]
@@ -175,8 +177,8 @@ def test_progress_is_announced_without_a_flood(page: Page, agent: StandIn) -> No
     announced = page.evaluate("window.announced")
     assert announced[0] == "Searching." and announced[-1] == "Finished: 3 results in 9.8 s."
     assert len(announced) <= 4
-    roles = page.evaluate("[...document.querySelectorAll('[aria-live], [role=status], [role=alert]')].map(e => e.id)")
-    assert roles == ["live", "failure"]
+    regions = page.locator("[aria-live], [role=status], [role=alert]")
+    assert regions.evaluate_all("all => all.map((e) => e.id)") == ["live", "failure"]
 
 
 def test_reduced_motion_is_honoured(page: Page, agent: StandIn) -> None:

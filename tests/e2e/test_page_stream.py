@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e import story
-from tests.e2e.conftest import ask
 from tests.e2e.standin import StandIn
+from tests.e2e.using import ask
 
 pytestmark = pytest.mark.slow
 

@@ -1,6 +1,6 @@
 """The page at `/`: static files without a build step, and the headers that keep them harmless.
 
-Nothing outside the server is loaded, nothing inline is run, and no document can be framed or posted elsewhere.
+Nothing outside the server is loaded, nothing inline runs, nobody can frame the page or send its form away.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 // One rollout as a column: its gauge stays in sight while its turns scroll by.
 
 import { Call } from "./call.js";
+import { shorten } from "./card.js";
 import { count, cuttable, duration, foreign, make, number } from "./dom.js";
 import { Gauge } from "./gauge.js";
 
@@ -60,7 +61,7 @@ export class Rollout {
 
   /** The rollout's line of the result. */
   finish({ end, turns, shown, pruned, final, format_errors, peak_tokens, seconds, error }) {
-    this.#end(ENDS[end] ?? end, end === "answer" ? "good" : "bad");
+    this.#end(ENDS[end] ?? shorten(end), end === "answer" ? "good" : "bad");
     const facts = [
       count(turns, "turn"),
       `${count(shown, "chunk")} read`,

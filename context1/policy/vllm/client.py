@@ -66,7 +66,7 @@ class Client:
             pass
 
     async def close(self) -> None:
-        """Closes all connections; streams that are open break."""
+        """Closes all connections; later calls fail."""
         self._closed = True
         if self._pool is not None:
             await self._pool.close()

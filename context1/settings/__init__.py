@@ -18,6 +18,7 @@ from context1.settings.tasks import CorpusTaskSettings, VerifySettings, WorldSet
 from context1.settings.teacher import TeacherSettings
 from context1.settings.training import ModelSettings, TrainSettings
 from context1.settings.tree import PRESETS, Settings
+from context1.settings.vllm import VllmSettings
 
 __all__ = [
     "PRESETS",
@@ -43,5 +44,6 @@ __all__ = [
     "TrackingSettings",
     "TrainSettings",
     "VerifySettings",
+    "VllmSettings",
     "WorldSettings",
 ]

@@ -25,6 +25,7 @@ from context1.settings.sources import from_environment, from_mapping, from_yaml
 from context1.settings.tasks import CorpusTaskSettings, VerifySettings, WorldSettings
 from context1.settings.teacher import TeacherSettings
 from context1.settings.training import ModelSettings, TrainSettings
+from context1.settings.vllm import VllmSettings
 
 PRESETS = Path(__file__).parents[1] / "profiles"
 
@@ -59,6 +60,7 @@ class Settings(BaseSettings):
     sft: SftSettings = SftSettings()
     rl: RlSettings = RlSettings()
     eval: EvalSettings = EvalSettings()
+    vllm: VllmSettings = VllmSettings()
     tracking: TrackingSettings = TrackingSettings()
     storage: StorageSettings = StorageSettings()
     serve: ServeSettings = ServeSettings()

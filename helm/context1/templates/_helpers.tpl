@@ -1,4 +1,4 @@
-{{/* Name of the release's objects, cut so that `-vllm-headless` still fits a label. */}}
+{{/* Name of the release's objects, cut so that `-vllm-12345678` still fits. */}}
 {{- define "context1.fullname" -}}
 {{- if contains .Chart.Name .Release.Name -}}
 {{ .Release.Name | trunc 45 | trimSuffix "-" }}
@@ -71,7 +71,7 @@ capabilities:
 
 {{/* Environment of every container: a home that can be written, the company's proxy and authorities. */}}
 {{- define "context1.env" -}}
-{{- $own := printf "localhost,127.0.0.1,%s-agent,%s-vllm" (include "context1.fullname" .) (include "context1.fullname" .) -}}
+{{- $own := printf "localhost,127.0.0.1,%s-agent,%s" (include "context1.fullname" .) (include "context1.vllmService" .) -}}
 {{- $none := list .Values.proxy.none $own | compact | join "," -}}
 - name: HOME
   value: /tmp

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from context1.settings import Settings
-from tests.unit.chart.chart import RELEASES, container, named
+from tests.unit.chart.chart import RELEASES, container, named, pods
 
 
 def written(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
@@ -24,7 +24,8 @@ def written(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Se
 def test_settings_load(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = written(release, tmp_path, monkeypatch)
     assert settings.serve.host == "0.0.0.0"
-    assert settings.vllm.url == f"http://{release}-context1-vllm:8000"
+    service = named(release, "Service", f"-{pods(release)[f'{release}-context1-vllm']['metadata']['labels']['context1/model']}")
+    assert settings.vllm.url == f"http://{service['metadata']['name']}:8000"
     assert settings.vllm.model == settings.serve.pins.model
     assert settings.serve.drain < named(release, "Deployment", "-agent")["spec"]["template"]["spec"][
         "terminationGracePeriodSeconds"

@@ -1,4 +1,4 @@
-"""The script that becomes vLLM, with stand-ins for `vllm` and `nvidia-smi` that say what they were given."""
+"""The script that becomes vLLM, with stand-ins for `python` and `nvidia-smi` that say what they were given."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.chart.chart import CHART
 
-VLLM = """#!/bin/sh
+PYTHON = """#!/bin/sh
 for argument in "$@"; do echo "argument: $argument"; done
 env | grep -E 'CACHE|WORKSPACE'
 """
@@ -20,7 +20,7 @@ def start(tmp_path: Path, image: str, nvidia_smi: str | None, *arguments: str) -
     """Lines that the stand-in for vLLM printed."""
     tools = tmp_path / "tools"
     tools.mkdir(exist_ok=True)
-    scripts = {"vllm": VLLM} | ({"nvidia-smi": f"#!/bin/sh\n{nvidia_smi}\n"} if nvidia_smi else {})
+    scripts = {"python": PYTHON} | ({"nvidia-smi": f"#!/bin/sh\n{nvidia_smi}\n"} if nvidia_smi else {})
     for name, script in scripts.items():
         (tools / name).write_text(script)
         (tools / name).chmod(0o755)
@@ -40,7 +40,7 @@ def test_arguments_arrive_as_they_are(tmp_path: Path) -> None:
     given = ["/models/a b", '--quantization-config={"moe":{"activation":"mxfp8"}}', "$(reboot)"]
     lines = start(tmp_path, "serve@sha256:1", None, *given)
     assert [line for line in lines if line.startswith("argument: ")] == [
-        f"argument: {one}" for one in ["serve", *given]
+        f"argument: {one}" for one in ["-m", "vllm.entrypoints.openai.api_server", *given]
     ]
 
 

@@ -154,13 +154,29 @@ def test_a_vllm_roll_out_is_fit_for_whole_gpus() -> None:
         assert budget["maxUnavailable"] == 1
 
 
+def test_each_model_has_a_service_of_its_own() -> None:
+    """So that, while a model is replaced, agents of either release reach pods of theirs alone."""
+    before = named("b200", "Deployment", "-vllm")["spec"]
+    after = named("b200", "Deployment", "-vllm", "--set=pins.model=agent-8-0123456789ab")["spec"]
+    assert before["selector"] == after["selector"], "the Deployment stays one"
+    names = set()
+    for spec, given in ((before, ()), (after, ("--set=pins.model=agent-8-0123456789ab",))):
+        label = spec["template"]["metadata"]["labels"]["context1/model"]
+        service = named("b200", "Service", f"-{label}", *given)
+        assert service["spec"]["selector"].items() <= spec["template"]["metadata"]["labels"].items()
+        names.add(service["metadata"]["name"])
+        waits = container("b200", "-agent", "await-model", *given)["args"]
+        assert waits[0] == f"http://{service['metadata']['name']}:8000"
+    assert len(names) == 2
+
+
 def test_proxy_and_authorities_reach_every_container() -> None:
     for deployment in ("-agent", "-vllm"):
         pod = named("full", "Deployment", deployment)["spec"]["template"]["spec"]
         for one in [*pod["initContainers"], *pod["containers"]]:
             environment = {entry["name"]: entry.get("value") for entry in one["env"]}
             assert environment["https_proxy"] == environment["HTTPS_PROXY"] == "http://proxy.internal:3128"
-            assert "full-context1-vllm" in environment["no_proxy"]
+            assert "full-context1-vllm-" in environment["no_proxy"]
             assert environment["SSL_CERT_FILE"] == "/etc/context1/ca/ca.crt"
             assert any(mount["mountPath"] == "/etc/context1/ca" for mount in one["volumeMounts"])
         assert {"name": "registry"} in pod["imagePullSecrets"]

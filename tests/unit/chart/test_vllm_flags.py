@@ -31,11 +31,11 @@ def environment(release: str) -> list[str]:
 
 
 PLANTED = [
-    (["/m", "--quantisation-config={}"], [], "quantisation-config"),
-    (["/m", "--moe-backend=trtllm"], [], "moe-backend"),
-    (["/m", "--max-num-seqs=many"], [], "max-num-seqs"),
-    (["/m", '--quantization-config={"moe":{"activation":"mxfp9"}}'], [], "mxfp9"),
-    (["/m"], ["VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8"], "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8"),
+    (["--model=/m", "--quantisation-config={}"], [], "quantisation-config"),
+    (["--model=/m", "--moe-backend=trtllm"], [], "moe-backend"),
+    (["--model=/m", "--max-num-seqs=many"], [], "max-num-seqs"),
+    (["--model=/m", '--quantization-config={"moe":{"activation":"mxfp9"}}'], [], "mxfp9"),
+    (["--model=/m"], ["VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8"], "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8"),
 ]
 """Faults, the variable that 0.32 no longer knows among them."""
 
@@ -91,8 +91,26 @@ def test_values_become_flags() -> None:
         assert "moe-backend" not in text and "mxfp8" not in text, "only Blackwell has MXFP8"
     assert "--enforce-eager" in arguments("cpu")
     assert "--tensor-parallel-size=2" in arguments("full")
-    assert arguments("hub")[0] == "openai/gpt-oss-20b"
+    assert "--model=openai/gpt-oss-20b" in arguments("hub")
     assert "--revision=0123456789abcdef0123456789abcdef01234567" in arguments("hub")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("max-model-len=1048576", "--max-model-len=1048576"),
+        ("gpu-memory-utilization=0.5", "--gpu-memory-utilization=0.5"),
+        ("enable-prefix-caching=false", "--no-enable-prefix-caching"),
+        ("kv-cache-dtype=a&b", "--kv-cache-dtype=a&b"),
+    ],
+)
+def test_a_value_is_written_as_a_shell_would_get_it(given: str, expected: str) -> None:
+    assert expected in container("b200", "-vllm", "vllm", f"--set=vllm.flags.{given}")["args"]
+
+
+def test_null_leaves_a_flag_out() -> None:
+    args = container("b200", "-vllm", "vllm", "--set=vllm.flags.kv-cache-dtype=null")["args"]
+    assert not any("kv-cache-dtype" in one for one in args)
 
 
 def test_gpus_are_asked_for_where_there_are_any() -> None:

@@ -1,4 +1,4 @@
-"""Run by vLLM's own python: parses `vllm serve` arguments and checks names of environment variables.
+"""Run by vLLM's own python: parses arguments of its server and checks names of environment variables.
 
 Reads `[{"arguments": [...], "environment": [...]}]` from standard input; prints what is wrong with each, a list.
 """

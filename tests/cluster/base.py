@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 BASE = "context1-base:bookworm"
@@ -27,9 +29,9 @@ def base_image(environment: Environment, archive: Path) -> str:
         with tempfile.TemporaryDirectory(prefix="base-") as scratch:
             root = f"{scratch}/root"
             run(["debootstrap", *DEBIAN, root, MIRROR])
-            partial = archive.with_suffix(".partial")
-            run(["tar", "-C", root, "--exclude=./var/cache/apt/archives/*.deb", "-cf", str(partial), "."])
-            partial.replace(archive)
+            half = archive.with_suffix(".partial")
+            run(["tar", "-C", root, "--exclude=./var/cache/apt/archives/*.deb", "-cf", str(half), "."])
+            half.replace(archive)
     if not exists(environment, BASE):
         run([environment["DOCKER"], "import", str(archive), BASE], environment)
     return BASE
@@ -41,29 +43,17 @@ def builder_image(environment: Environment, locks: list[Path]) -> str:
     tag = f"context1-builder:{digest[:12]}"
     if not exists(environment, tag):
         with tempfile.TemporaryDirectory(prefix="builder-") as folder:
-            download = [
-                sys.executable,
-                "-m",
-                "pip",
-                "download",
-                "--quiet",
-                "--no-deps",
-                "--only-binary=:all:",
-            ]
-            for lock in locks:
-                run(
-                    [
-                        *download,
-                        "--python-version=3.11",
-                        "--dest",
-                        f"{folder}/wheels",
-                        "--requirement",
-                        str(lock),
-                    ]
-                )
+            with ThreadPoolExecutor() as pool:  # most of the time is the index's
+                list(pool.map(partial(download, folder=f"{folder}/wheels"), locks))
             (Path(folder) / "Dockerfile").write_text(BUILDER.format(base=BASE))
             docker_build(environment, "--tag", tag, folder)
     return tag
+
+
+def download(lock: Path, folder: str) -> None:
+    """Puts a wheel for Python 3.11 of every package in the lock file into the folder."""
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    run([*pip, "--python-version=3.11", "--dest", folder, "--requirement", str(lock)])
 
 
 def exists(environment: Environment, tag: str) -> bool:

@@ -1,4 +1,4 @@
-"""Builds the CPU images and leaves them as archives for the cluster tests (`make cluster-images`).
+"""Builds the CPU images and leaves them in an archive for the cluster tests (`make cluster-images`).
 
 Needs root and `make cluster-tools`, but no image from elsewhere. A second run builds what changed.
 """
@@ -18,15 +18,11 @@ from tests.cluster.dockerd import docker_daemon
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "cluster"
+ARCHIVE = FOLDER / "images.tar"
 LOCKS = [ROOT / "images/agent/requirements.lock", ROOT / "images/serve/requirements-cpu.lock"]
 STUB = ROOT / "tests" / "cluster" / "stub"
 TOOLS = ("dockerd", "debootstrap", "tar")
 NAMES = ("context1-agent", "context1-serve-cpu", "context1-stub")
-
-
-def archive(name: str) -> Path:
-    """Where the image lies, as `docker save` writes it."""
-    return FOLDER / f"{name}.tar"
 
 
 def main() -> None:
@@ -47,16 +43,11 @@ def main() -> None:
         with timed("stub"):
             tag = f"context1-stub:{__version__}"
             docker_build(environment, "--build-arg", f"BASE={base}", "--tag", tag, str(STUB))
-        with timed("archives"):
-            for name in NAMES:
-                save(environment, name)
-
-
-def save(environment: dict[str, str], name: str) -> None:
-    """Writes the image's archive. A half-written one is never taken for whole."""
-    partial = archive(name).with_suffix(".partial")
-    run([environment["DOCKER"], "save", "--output", str(partial), f"{name}:{__version__}"], environment)
-    partial.replace(archive(name))
+        with timed("archive"):
+            half = ARCHIVE.with_suffix(".partial")  # a half-written one is never taken for whole
+            tags = [f"{name}:{__version__}" for name in NAMES]
+            run([environment["DOCKER"], "save", "--output", str(half), *tags], environment)
+            half.replace(ARCHIVE)
 
 
 @contextmanager

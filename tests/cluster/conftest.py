@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import pytest
 
-from tests.cluster.build import FOLDER, NAMES, ROOT, archive
+from tests.cluster.build import ARCHIVE, ROOT
 from tests.cluster.kube import STARTER, Kube, own_cluster
 from tests.cluster.trained import Trained, train
 
@@ -42,11 +42,9 @@ def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
         leave_out("a cluster of one's own needs root")
     if missing := [tool for tool in NODE_TOOLS if not shutil.which(tool)]:
         leave_out(f"missing: {', '.join(missing)}; `make cluster-tools` installs them")
-    if not all(archive(name).exists() for name in NAMES):
-        leave_out(f"no images in {FOLDER}; `make cluster-images` builds them")
-    with own_cluster(tmp_path_factory.mktemp("cluster"), path) as (cluster, load):
-        for name in NAMES:
-            load(name)
+    if not ARCHIVE.exists():
+        leave_out(f"no images in {ARCHIVE}; `make cluster-images` builds them")
+    with own_cluster(tmp_path_factory.mktemp("cluster"), path) as cluster:
         yield cluster
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from context1 import __version__
-from tests.cluster.build import ROOT, archive
+from tests.cluster.build import ARCHIVE, ROOT
 from tests.conftest import stop_group
 
 STARTER = ROOT.parent / "shared" / "kubernetes" / "cluster.py"
@@ -69,8 +69,8 @@ class Kube:
 
 
 @contextmanager
-def own_cluster(folder: Path, path: str) -> Iterator[tuple[Kube, Callable[[str], None]]]:
-    """A new cluster of one node, and how to put an image on it. Ends, with all its pods, with the block."""
+def own_cluster(folder: Path, path: str) -> Iterator[Kube]:
+    """A new cluster of one node that has the images. Ends, with all its pods, with the block."""
     with (folder / "cluster.log").open("w") as log:
         command = [sys.executable, str(STARTER), "up"]
         starter = subprocess.Popen(
@@ -84,13 +84,9 @@ def own_cluster(folder: Path, path: str) -> Iterator[tuple[Kube, Callable[[str],
             settings[name] = value
         if "KUBETEST_CONTAINERD" not in settings:
             raise RuntimeError(f"no cluster:\n{(folder / 'cluster.log').read_text()[-3000:]}")
-        kube = Kube(settings["KUBECONFIG"], "docker.io/library", path, own=True)
-
-        def load(name: str) -> None:
-            command = [sys.executable, str(STARTER), "load", str(archive(name))]
-            subprocess.run(command, env=os.environ | settings, check=True, capture_output=True)
-
-        yield kube, load
+        load = [sys.executable, str(STARTER), "load", str(ARCHIVE)]
+        subprocess.run(load, env=os.environ | settings, check=True, capture_output=True)
+        yield Kube(settings["KUBECONFIG"], "docker.io/library", path, own=True)
     finally:
         starter.terminate()  # it takes the cluster down itself
         try:

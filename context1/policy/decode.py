@@ -56,6 +56,9 @@ def decode(
         stop_A = is_stop_V[token_A] & active_A
         stopped_B[index_A] |= stop_A
         active_A = active_A & ~stop_A & (step + 1 < max_B[index_A])
+        if any(request.gone for request in by_row):
+            gone_B = torch.tensor([request.gone for request in by_row], device=device)
+            active_A = active_A & ~gone_B[index_A]
         flags = active_A.tolist()
         count = sum(flags)
         if count == 0:

@@ -59,7 +59,7 @@ class Engine:
         started, busy = time.perf_counter(), time.thread_time()
         self._settle()
         answers: dict[int, Completion] = {}
-        live = [request for request in requests if request.max_tokens > 0]
+        live = [request for request in requests if request.max_tokens > 0 and not request.gone]
         for first in range(0, len(live), self.rows.count):
             batch = live[first : first + self.rows.count]
             for request, completion in zip(batch, self._batch(batch, temperature), strict=True):

@@ -36,7 +36,8 @@ class LocalPolicy:
 
     `version` names the weights in every sample. Assign it anew after a change of weights: that also empties
     the cache. More sessions than `batch` may be open: they are served in consecutive batches, with more
-    prefill.
+    prefill. Without `lockstep` a batch is whoever waits when the one before has ended: nobody is held up by
+    another's search, and which tokens are drawn may depend on who came when.
     """
 
     trainable = True
@@ -49,8 +50,10 @@ class LocalPolicy:
         version: str = "0",
         batch: int = 64,
         name: str = "local",
+        lockstep: bool = True,
     ) -> None:
         self.name = name
+        self.lockstep = lockstep
         self.temperature = temperature
         self.engine = Engine(model, set(tokenizer.stop_ids), batch)
         self._version = version
@@ -84,6 +87,10 @@ class LocalPolicy:
         self._news += 1
         return session
 
+    def shutdown(self) -> None:
+        """Ends the thread that samples, after the batch it is at."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
     def leave(self, session: LocalSession) -> None:
         """Takes a session out of the lockstep; unknown ones are left alone."""
         if self._sessions.pop(session.number, None) is None:
@@ -109,7 +116,8 @@ class LocalPolicy:
         )
         requests = [(session, session.request) for session in sessions]
         asked = [(session, request) for session, request in requests if request is not None]
-        if self._batch is None and asked and len(asked) == len(sessions):
+        complete = len(asked) == len(sessions) or not self.lockstep
+        if self._batch is None and asked and complete:
             self._batch = asyncio.get_running_loop().create_task(self._run(asked))
 
     async def _run(self, asked: list[tuple[LocalSession, Request]]) -> None:
@@ -145,10 +153,13 @@ class LocalSession:
     async def infer(self, view: View) -> Action:
         """The next turn. Raises `PolicyUnavailable` if the engine fails."""
         self._future = asyncio.get_running_loop().create_future()
-        self.request = Request(self.seat, list(view.ids), view.max_tokens)
+        self.request = request = Request(self.seat, list(view.ids), view.max_tokens)
         self.policy.notify()
         try:
             completion = await self._future
+        except asyncio.CancelledError:
+            request.gone = True
+            raise
         finally:
             self.request = self._future = None
         sample = Sample(

@@ -28,6 +28,8 @@ class Request:
     seat: Seat
     ids: list[int]
     max_tokens: int
+    gone: bool = False
+    """Nobody waits for the answer any more: sampling stops at the next token. Set from any thread."""
 
 
 @dataclass(slots=True)

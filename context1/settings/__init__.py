@@ -12,11 +12,13 @@ from context1.settings.profile import Budget, ProfileSettings
 from context1.settings.reward import RewardSettings
 from context1.settings.rl import RlSettings
 from context1.settings.services import StorageSettings, TrackingSettings
+from context1.settings.serving import PinsSettings, ServeSettings
 from context1.settings.sft import SftSettings
 from context1.settings.tasks import CorpusTaskSettings, VerifySettings, WorldSettings
 from context1.settings.teacher import TeacherSettings
 from context1.settings.training import ModelSettings, TrainSettings
 from context1.settings.tree import PRESETS, Settings
+from context1.settings.vllm import VllmSettings
 
 __all__ = [
     "PRESETS",
@@ -28,11 +30,13 @@ __all__ = [
     "EvalSettings",
     "ModelSettings",
     "OpenSearchSettings",
+    "PinsSettings",
     "ProfileSettings",
     "RerankingSettings",
     "RewardSettings",
     "RlSettings",
     "SearchSettings",
+    "ServeSettings",
     "Settings",
     "SftSettings",
     "StorageSettings",
@@ -40,5 +44,6 @@ __all__ = [
     "TrackingSettings",
     "TrainSettings",
     "VerifySettings",
+    "VllmSettings",
     "WorldSettings",
 ]

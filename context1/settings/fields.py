@@ -48,6 +48,8 @@ def nest(given: Mapping[str, Given]) -> dict[str, Any]:
 
 def shown(value: Any) -> str:
     """A value as printed: secrets are masked, an unset secret reads `unset`."""
+    if isinstance(value, list) and any(isinstance(one, SecretStr) for one in value):
+        return f"{len(value)} secrets"
     if isinstance(value, SecretStr):
         return "********" if value.get_secret_value() else "unset"
     return str(value)

@@ -19,11 +19,13 @@ from context1.settings.profile import ProfileSettings
 from context1.settings.reward import RewardSettings
 from context1.settings.rl import RlSettings
 from context1.settings.services import StorageSettings, TrackingSettings
+from context1.settings.serving import ServeSettings
 from context1.settings.sft import SftSettings
 from context1.settings.sources import from_environment, from_mapping, from_yaml
 from context1.settings.tasks import CorpusTaskSettings, VerifySettings, WorldSettings
 from context1.settings.teacher import TeacherSettings
 from context1.settings.training import ModelSettings, TrainSettings
+from context1.settings.vllm import VllmSettings
 
 PRESETS = Path(__file__).parents[1] / "profiles"
 
@@ -58,8 +60,10 @@ class Settings(BaseSettings):
     sft: SftSettings = SftSettings()
     rl: RlSettings = RlSettings()
     eval: EvalSettings = EvalSettings()
+    vllm: VllmSettings = VllmSettings()
     tracking: TrackingSettings = TrackingSettings()
     storage: StorageSettings = StorageSettings()
+    serve: ServeSettings = ServeSettings()
 
     _given: dict[str, Given] = PrivateAttr(default_factory=dict)
 

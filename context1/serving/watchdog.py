@@ -1,8 +1,8 @@
 """Tells whether a vLLM server moves: a sidecar that vLLM's liveness probe asks. Standard library only.
 
-A server is stuck when a request has been open for `stall` seconds in which no step of the engine was counted. A
-request is one that the server reports as running or waiting, or the watchdog's own canary: one token, asked for
-when nothing has moved for `canary` seconds, so that an engine that died while idle is found as well. What moves:
+A server is stuck when a request has been open for `stall` seconds in which nothing moved. A request is one
+that the server reports as running or waiting, or the watchdog's own canary: one token, asked for when nothing
+has moved for `canary` seconds, so that an engine that died while idle is found as well. What moves:
 
 - the count of `vllm:iteration_tokens_total`, by each step that yields a token of any sequence;
 - `vllm:kv_cache_usage_perc`, as the pieces of a long prompt yield no token and are not counted as steps;
@@ -162,7 +162,9 @@ def main() -> None:
     parser.add_argument("--model", required=True, help="name that the server knows its model by")
     parser.add_argument("--port", type=int, default=8001, help="port to answer probes on")
     parser.add_argument("--stall", type=float, default=120, help="seconds without a step that are too many")
-    parser.add_argument("--canary", type=float, default=60, help="quiet seconds before one token is asked for")
+    parser.add_argument(
+        "--canary", type=float, default=60, help="quiet seconds before one token is asked for"
+    )
     options = parser.parse_args()
     judge = Judge(options.stall, options.canary, time.monotonic())
     watchdog = Watchdog(options.url, options.model, os.environ.get("VLLM_API_KEY", ""), judge)

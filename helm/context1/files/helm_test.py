@@ -1,4 +1,7 @@
-"""What `helm test` runs: one real search over streaming, and on a GPU a look at vLLM's log. Standard library only."""
+"""What `helm test` runs: a real search over streaming, and on a GPU a look at vLLM's log.
+
+Standard library only.
+"""
 
 from __future__ import annotations
 

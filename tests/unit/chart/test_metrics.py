@@ -1,4 +1,4 @@
-"""Every metric that a dashboard, an alert, an autoscaler or the watchdog reads is one that somebody writes."""
+"""Every metric that dashboard, alerts, autoscaler or watchdog read is one that somebody writes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def queries() -> dict[str, list[str]]:
     (scaled,) = objects("full", kind="ScaledObject")
     variables = [one["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
     return {
-        "dashboard": variables + [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]],
+        "dashboard": variables
+        + [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]],
         "alerts": [one["expr"] for group in rule["spec"]["groups"] for one in group["rules"]],
         "autoscaling": [one["metadata"]["query"] for one in scaled["spec"]["triggers"]],
         "watchdog": [watchdog.STEPS, watchdog.CACHE, *watchdog.OPEN],

@@ -135,7 +135,7 @@ def test_policies_can_be_left_out() -> None:
 
 
 def test_the_evaluator_itself() -> None:
-    """On the examples of Kubernetes' own documentation: no policy, deny all, one rule with two kinds of peers."""
+    """On the examples of Kubernetes' own documentation: no policy, deny all, one rule with several peers."""
     web, db = End("default", {"role": "frontend"}), End("default", {"role": "db"})
     assert passes([], web, db, 6379)
     deny = {
@@ -159,7 +159,9 @@ def test_the_evaluator_itself() -> None:
                     "ports": [{"protocol": "TCP", "port": 6379}],
                 }
             ],
-            "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/24"}}], "ports": [{"protocol": "TCP", "port": 5978}]}],
+            "egress": [
+                {"to": [{"ipBlock": {"cidr": "10.0.0.0/24"}}], "ports": [{"protocol": "TCP", "port": 5978}]}
+            ],
         },
     }
     both = [deny, allow]
@@ -169,6 +171,8 @@ def test_the_evaluator_itself() -> None:
     assert passes(both, End("myproject", {}), db, 6379)
     assert passes(both, End(address="172.17.5.5"), db, 6379)
     assert not passes(both, End(address="172.18.5.5"), db, 6379)
-    assert not passes(both, End(ELSEWHERE, {"role": "frontend"}), db, 6379), "the selector means this namespace"
+    assert not passes(both, End(ELSEWHERE, {"role": "frontend"}), db, 6379), (
+        "the selector means this namespace"
+    )
     assert passes(both, db, End(address="10.0.0.7"), 5978)
     assert not passes(both, db, End(address="10.0.1.7"), 5978)

@@ -38,7 +38,7 @@ def test_every_container_says_what_it_needs_and_may_use(release: str) -> None:
     for pod in pods(release).values():
         for one in containers(pod):
             for part in ("requests", "limits"):
-                assert NEEDS <= one["resources"][part].keys(), one["name"]
+                assert one["resources"][part].keys() >= NEEDS, one["name"]
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -58,7 +58,10 @@ def test_only_the_test_has_a_token_and_only_for_logs(release: str) -> None:
         return
     assert with_token == {f"{release}-context1-test"}
     rules = named(release, "Role", "-test")["rules"]
-    assert [(rule["resources"], rule["verbs"]) for rule in rules] == [(["pods"], ["list"]), (["pods/log"], ["get"])]
+    assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
+        (["pods"], ["list"]),
+        (["pods/log"], ["get"]),
+    ]
     assert not objects(release, kind="ClusterRole")
 
 

@@ -24,12 +24,17 @@ def written(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Se
 def test_settings_load(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = written(release, tmp_path, monkeypatch)
     assert settings.serve.host == "0.0.0.0"
-    service = named(release, "Service", f"-{pods(release)[f'{release}-context1-vllm']['metadata']['labels']['context1/model']}")
+    service = named(
+        release,
+        "Service",
+        f"-{pods(release)[f'{release}-context1-vllm']['metadata']['labels']['context1/model']}",
+    )
     assert settings.vllm.url == f"http://{service['metadata']['name']}:8000"
     assert settings.vllm.model == settings.serve.pins.model
-    assert settings.serve.drain < named(release, "Deployment", "-agent")["spec"]["template"]["spec"][
-        "terminationGracePeriodSeconds"
-    ]
+    assert (
+        settings.serve.drain
+        < named(release, "Deployment", "-agent")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+    )
     assert settings.serve.open == (not settings.serve.keys_file)
 
 

@@ -1,8 +1,7 @@
-"""The script that becomes vLLM, with stand-ins for `python` and `nvidia-smi` that say what they were given."""
+"""The script that becomes vLLM, with stand-ins for `vllm` and `nvidia-smi` that tell what they got."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from tests.unit.chart.chart import CHART
 
-PYTHON = """#!/bin/sh
+VLLM = """#!/bin/sh
 for argument in "$@"; do echo "argument: $argument"; done
 env | grep -E 'CACHE|WORKSPACE'
 """
@@ -20,11 +19,15 @@ def start(tmp_path: Path, image: str, nvidia_smi: str | None, *arguments: str) -
     """Lines that the stand-in for vLLM printed."""
     tools = tmp_path / "tools"
     tools.mkdir(exist_ok=True)
-    scripts = {"python": PYTHON} | ({"nvidia-smi": f"#!/bin/sh\n{nvidia_smi}\n"} if nvidia_smi else {})
+    scripts = {"vllm": VLLM} | ({"nvidia-smi": f"#!/bin/sh\n{nvidia_smi}\n"} if nvidia_smi else {})
     for name, script in scripts.items():
         (tools / name).write_text(script)
         (tools / name).chmod(0o755)
-    environment = {"PATH": f"{tools}:/usr/bin:/bin", "IMAGE": image, "COMPILE_ROOT": str(tmp_path / "compile")}
+    environment = {
+        "PATH": f"{tools}:/usr/bin:/bin",
+        "IMAGE": image,
+        "COMPILE_ROOT": str(tmp_path / "compile"),
+    }
     command = ["/bin/sh", str(CHART / "files" / "start_vllm.sh"), *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=20)
     return done.stdout.splitlines()
@@ -40,7 +43,7 @@ def test_arguments_arrive_as_they_are(tmp_path: Path) -> None:
     given = ["/models/a b", '--quantization-config={"moe":{"activation":"mxfp8"}}', "$(reboot)"]
     lines = start(tmp_path, "serve@sha256:1", None, *given)
     assert [line for line in lines if line.startswith("argument: ")] == [
-        f"argument: {one}" for one in ["-m", "vllm.entrypoints.openai.api_server", *given]
+        f"argument: {one}" for one in ["serve", *given]
     ]
 
 
@@ -55,8 +58,8 @@ def test_each_image_and_gpu_has_a_folder_of_its_own_and_keeps_it(tmp_path: Path)
     }
     assert len(others | {first}) == 4
     for folder in others | {first}:
-        assert os.path.dirname(folder) == str(tmp_path / "compile")
-        assert os.path.isdir(folder)
+        assert Path(folder).parent == tmp_path / "compile"
+        assert Path(folder).is_dir()
     assert first.endswith("-NVIDIA-B200")
 
 

@@ -60,7 +60,11 @@ REFUSED_BY_TEMPLATE = [
     ("b200", "pins.model=", "pins.model"),
     ("b200", "vllm.progressDeadlineSeconds=2099", "vllm.progressDeadlineSeconds: is 2099, needs at least"),
     ("b200", "agent.progressDeadlineSeconds=600", "agent.progressDeadlineSeconds"),
-    ("b200", "vllm.terminationGracePeriodSeconds=130", "vllm.terminationGracePeriodSeconds: is 130, needs more"),
+    (
+        "b200",
+        "vllm.terminationGracePeriodSeconds=130",
+        "vllm.terminationGracePeriodSeconds: is 130, needs more",
+    ),
     ("b200", "vllm.shutdownSeconds=150", "vllm.terminationGracePeriodSeconds"),
     ("b200", "agent.drainSeconds=85", "agent.terminationGracePeriodSeconds"),
     ("b200", "vllm.model.source=pvc", "vllm.model.pvc.claim"),
@@ -131,7 +135,10 @@ def test_replicas_are_left_out_where_something_scales() -> None:
     for deployment in ("-agent", "-vllm"):
         assert "replicas" in named("b200", "Deployment", deployment)["spec"]
         assert "replicas" not in named("full", "Deployment", deployment)["spec"]
-    assert named("full", "HorizontalPodAutoscaler", "-agent")["spec"]["scaleTargetRef"]["name"] == "full-context1-agent"
+    assert (
+        named("full", "HorizontalPodAutoscaler", "-agent")["spec"]["scaleTargetRef"]["name"]
+        == "full-context1-agent"
+    )
     assert named("full", "ScaledObject", "-vllm")["spec"]["scaleTargetRef"]["name"] == "full-context1-vllm"
 
 

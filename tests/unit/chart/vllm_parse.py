@@ -1,6 +1,6 @@
-"""Run by vLLM's own python: parses arguments of its server and checks names of environment variables.
+"""Run by vLLM's own python: parses arguments of `vllm serve` and checks names of environment variables.
 
-Reads `[{"arguments": [...], "environment": [...]}]` from standard input; prints what is wrong with each, a list.
+Reads `[{"arguments": [...], "environment": [...]}]` from standard input; prints a list of faults for each.
 """
 
 import io

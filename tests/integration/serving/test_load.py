@@ -1,4 +1,4 @@
-"""Many clients at once, some leaving: nothing fails, memory stays flat; on an idle machine events come at once."""
+"""Many clients at once, some leaving: nothing fails, memory stays flat; when idle, events come at once."""
 
 from __future__ import annotations
 

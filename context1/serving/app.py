@@ -76,6 +76,8 @@ def make_app(service: Service) -> FastAPI:
         version=__version__,
         description="Asks a search agent for ranked evidence. It does not answer the question.",
         lifespan=lifespan,
+        docs_url=None,  # both viewers load scripts from elsewhere
+        redoc_url=None,
     )
     keys = Keys(settings.keys, settings.keys_file)
     app.add_middleware(

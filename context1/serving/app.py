@@ -40,6 +40,10 @@ FAILURES: dict[int | str, dict[str, Any]] = {
         (400, "The body is not JSON"),
         (401, "No key, or an unknown one"),
         (404, "No such search"),
+        (405, "Another method is meant"),
+        (409, "This server records nothing"),
+        (410, "The search ran on another replica"),
+        (421, "Without keys only this machine is answered"),
         (408, "The body did not arrive in time"),
         (413, "The body is too long"),
         (422, "A field is wrong"),
@@ -47,6 +51,13 @@ FAILURES: dict[int | str, dict[str, Any]] = {
         (503, "The model or the search is down, or the server is about to stop: `Retry-After`"),
         (504, "Not finished within the deadline"),
     )
+}
+
+
+DRAINING: dict[int | str, dict[str, Any]] = {503: {"description": "About to stop"}}
+
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The result, or its events as they come", "content": {"text/event-stream": {}}}
 }
 
 
@@ -65,6 +76,8 @@ def make_app(service: Service) -> FastAPI:
         version=__version__,
         description="Asks a search agent for ranked evidence. It does not answer the question.",
         lifespan=lifespan,
+        docs_url=None,  # both viewers load scripts from elsewhere
+        redoc_url=None,
     )
     keys = Keys(settings.keys, settings.keys_file)
     app.add_middleware(
@@ -87,7 +100,7 @@ def make_app(service: Service) -> FastAPI:
 
 
 def _searches(app: FastAPI, service: Service) -> None:
-    @app.post("/v1/search", response_model=SearchResult, responses=FAILURES)
+    @app.post("/v1/search", response_model=SearchResult, responses=FAILURES | STREAM)
     async def search(body: SearchRequest, request: Request) -> Any:
         """Runs a search; with `stream`, server-sent events: `turn`, `tool_call`, `observation`, `prune`,
         `usage`, and last `result` or `error`.
@@ -113,7 +126,7 @@ def _searches(app: FastAPI, service: Service) -> None:
             }
         )
 
-    @app.get("/v1/searches/{search_id}/events", responses=FAILURES)
+    @app.get("/v1/searches/{search_id}/events", responses=FAILURES | STREAM, response_class=Response)
     async def events(search_id: str, last_event_id: Annotated[str, Header()] = "") -> Any:
         """The events after `Last-Event-ID` (all, without it), until the end. 410: another replica's."""
         running = service.find(search_id)
@@ -136,12 +149,12 @@ def _searches(app: FastAPI, service: Service) -> None:
 
 
 def _probes(app: FastAPI, service: Service, keys: Keys) -> None:
-    @app.get("/livez")
+    @app.get("/livez", response_class=PlainTextResponse)
     async def livez() -> PlainTextResponse:
         """The event loop turns."""
         return PlainTextResponse("ok\n")
 
-    @app.get("/readyz")
+    @app.get("/readyz", response_class=PlainTextResponse, responses=DRAINING)
     async def readyz() -> PlainTextResponse:
         """Takes searches: not about to stop. An engine that is down shows in `/status`, not here."""
         return PlainTextResponse(
@@ -153,7 +166,7 @@ def _probes(app: FastAPI, service: Service, keys: Keys) -> None:
         """What runs here, and how it is."""
         return service.status() | {"key_required": keys.required}
 
-    @app.get("/metrics")
+    @app.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:
         """For Prometheus."""
         return Response(service.render_metrics(), media_type="text/plain; version=0.0.4; charset=utf-8")

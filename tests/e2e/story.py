@@ -121,8 +121,8 @@ LETTER = chunk(
 JUNK = [
     chunk(
         "j101", "Harrow Point lighthouse",
-        "The lighthouse at Harrow Point was lit in 1871 and automated in 1983. Visitors reach it by the coast "
-        "path from the village.",
+        "The lighthouse at Harrow Point was lit in 1871 and automated in 1983. Visitors reach it by the "
+        "coast path from the village.",
         "d-light",
     ),
     chunk(
@@ -138,8 +138,8 @@ JUNK = [
     ),
     chunk(
         "j104", "US 4,771,804: Quick-acting relief valve",
-        "A relief valve having a poppet and a seat, wherein the poppet carries a skirt that is exposed to the "
-        "discharge flow so that lift increases as flow begins.",
+        "A relief valve having a poppet and a seat, wherein the poppet carries a skirt that is exposed to "
+        "the discharge flow so that lift increases as flow begins.",
         "d-patent", 1, "legal",
     ),
 ]  # fmt: skip

@@ -15,7 +15,8 @@ class Counters:
     retries: Counter[str] = field(default_factory=Counter)
     """Tries after the first, by what made them necessary: `connection`, `stream`, or a status (`503`)."""
     failures: Counter[str] = field(default_factory=Counter)
-    """Turns that ended in `PolicyUnavailable`, by cause: as above, `deadline`, `answer` or `server`."""
+    """Turns and starts that ended in `PolicyUnavailable`, by cause: as above, `deadline`, `answer` for a
+    malformed one, or `server` for a server that is the wrong one."""
     cancelled: int = 0
     prompt_tokens: int = 0
     cached_prompt_tokens: int = 0

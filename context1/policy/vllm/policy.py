@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import random
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from context1.errors import InputError
@@ -204,7 +203,6 @@ class VllmSession:
         """Frees the seat; a turn on its way is broken off."""
         self._closed = True
         self._policy.leave(self)
-        if self._running is not None:
+        if self._running is not None and not self._running.done():
             self._running.cancel()
-            with suppress(asyncio.CancelledError, PolicyUnavailable):
-                await self._running
+            await asyncio.wait([self._running])

@@ -3,10 +3,10 @@
 import { Call } from "./call.js";
 import { shorten } from "./card.js";
 import { count, cuttable, duration, foreign, make, number } from "./dom.js";
+import { followEnd } from "./follow.js";
 import { Gauge } from "./gauge.js";
 
 const THOUGHT = 280;
-const NEAR = 48; // pixels from the end within which a column keeps following
 
 const ENDS = {
   answer: "answered",
@@ -26,9 +26,7 @@ export class Rollout {
   #lists = new Map(); // turn -> the element that lists them
   #cards = new Map(); // chunk id -> Card
   #titles = new Map(); // chunk id -> title
-  #following = true;
-  #due = false;
-  #top = 0;
+  #gauge;
   chunks = 0;
   pruned = 0;
   turn = 0;
@@ -37,17 +35,15 @@ export class Rollout {
   constructor(index) {
     const name = `Rollout ${index + 1}`;
     this.#gauge = new Gauge(name);
-    this.#scroller = make("div", "scroller", this.#turns, this.#notes);
-    this.#scroller.tabIndex = 0;
-    this.#scroller.role = "group";
-    this.#scroller.ariaLabel = `${name}, turn by turn`;
-    this.#scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
-    this.element = make("article", "rollout", make("h3", "", name, this.#state), this.#gauge.element, this.#scroller);
+    const content = make("div", "", this.#turns, this.#notes);
+    const scroller = make("div", "scroller", content);
+    scroller.tabIndex = 0;
+    scroller.role = "group";
+    scroller.ariaLabel = `${name}, turn by turn`;
+    followEnd(scroller, content);
+    this.element = make("article", "rollout", make("h3", "", name, this.#state), this.#gauge.element, scroller);
     this.element.ariaLabel = name;
   }
-
-  #gauge;
-  #scroller;
 
   /** Takes an event of this rollout. */
   take(name, event) {
@@ -56,7 +52,6 @@ export class Rollout {
     if (name === "tool_call") this.#call(event);
     if (name === "observation") this.#observe(event);
     if (name === "prune") this.#prune(event);
-    this.#follow();
   }
 
   /** The rollout's line of the result. */
@@ -73,7 +68,6 @@ export class Rollout {
     this.#notes.append(make("p", "facts", facts.join(" · ")));
     if (error) this.#notes.append(...cuttable(error, THOUGHT, "message"));
     final.forEach((id, place) => this.#cards.get(id)?.name(place + 1));
-    this.#follow();
   }
 
   /** It will not go on. */
@@ -119,22 +113,5 @@ export class Rollout {
     // It does not say which call did it: prunes are told in the order of their calls.
     const calls = [...this.#calls.get(turn).values()];
     calls.find((call) => call.name === "prune_chunks" && !call.pruned)?.freed(freed);
-  }
-
-  #scrolled() {
-    const { scrollTop, scrollHeight, clientHeight } = this.#scroller;
-    if (scrollTop < this.#top) this.#following = false;
-    if (scrollHeight - scrollTop - clientHeight < NEAR) this.#following = true;
-    this.#top = scrollTop;
-  }
-
-  /** Keeps the newest turn in sight, once a frame, unless the reader has scrolled away. */
-  #follow() {
-    if (!this.#following || this.#due) return;
-    this.#due = true;
-    requestAnimationFrame(() => {
-      this.#due = false;
-      this.#scroller.scrollTop = this.#scroller.scrollHeight;
-    });
   }
 }

@@ -17,7 +17,7 @@ from collections import Counter
 
 import aiohttp
 
-QUERY = "amber bridge {number} [turns={turns} pause=0.05]"
+QUERY = "amber bridge {number} [turns={turns} pause={pause:.2f}]"
 
 
 async def client(
@@ -28,11 +28,13 @@ async def client(
     while time.monotonic() < until:
         stream = rng.random() < 0.7
         body = {
-            "query": QUERY.format(number=rng.randrange(10**6), turns=rng.randrange(2, 8)),
+            "query": QUERY.format(
+                number=rng.randrange(10**6), turns=rng.randrange(2, 8), pause=rng.uniform(0.2, 1)
+            ),
             "rollouts": rng.randrange(1, 5),
             "stream": stream,
         }
-        patience = rng.uniform(0, 0.5) if rng.random() < leave else 60
+        patience = rng.uniform(0, 2) if rng.random() < leave else 60
         try:
             async with asyncio.timeout(patience):
                 seen[await _ask(url, body, session)] += 1

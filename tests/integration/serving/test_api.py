@@ -13,6 +13,8 @@ from context1.schema import Trajectory
 from tests.integration.serving.conftest import Agent, agent_server, frames
 from tests.integration.serving.scripted import HOSTILE, PROFILE
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_search_answers_with_ranked_chunks_and_says_by_what(agent: Agent) -> None:
     answer = agent.ask("amber bridge", rollouts=3, max_results=4)

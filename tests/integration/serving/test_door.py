@@ -16,6 +16,8 @@ from context1.serving.rate import Rates
 from context1.serving.server import check_open
 from tests.integration.serving.conftest import Agent, agent_server
 
+pytestmark = pytest.mark.slow
+
 KEY, OTHER, LATER = "key-one-5e1f", "key-two-9ab0", "key-three-77aa"
 
 

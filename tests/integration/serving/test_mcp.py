@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from mcp import Client
 
 from tests.integration.serving.conftest import Agent
 from tests.integration.serving.scripted import chunks
+
+pytestmark = pytest.mark.slow
 
 
 async def _call(target: Any, query: str) -> tuple[Any, list[str]]:

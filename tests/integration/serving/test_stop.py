@@ -11,6 +11,8 @@ import pytest
 
 from tests.integration.serving.conftest import Agent, agent_server, frames
 
+pytestmark = pytest.mark.slow
+
 SEARCHES = 50
 
 
@@ -26,7 +28,6 @@ def _last(answer: object) -> tuple[str, str]:
     return kind, str(data.get("code", ""))
 
 
-@pytest.mark.slow
 def test_running_searches_end_and_new_ones_are_sent_away(tmp_path: Path) -> None:
     with agent_server(tmp_path, serve={"searches": SEARCHES, "drain": 30}) as agent:
         answers = _streams(agent, "running [pause=0.5 turns=5]")
@@ -41,7 +42,6 @@ def test_running_searches_end_and_new_ones_are_sent_away(tmp_path: Path) -> None
         assert agent.process.wait(10) == 0
 
 
-@pytest.mark.slow
 def test_searches_that_outlast_the_grace_are_told(tmp_path: Path) -> None:
     with agent_server(tmp_path, serve={"searches": SEARCHES, "drain": 1}) as agent:
         answers = _streams(agent, "endless [pause=0.5 turns=100]")

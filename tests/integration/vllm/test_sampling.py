@@ -76,7 +76,7 @@ def test_64_episodes_in_flight_draw_the_same_twice(server: Server) -> None:
     """Each ends in its own way; a second run draws what the first drew, whoever shares a batch with whom."""
 
     async def wave() -> list[Trajectory]:
-        policy = VllmPolicy(server.settings(), TOKENIZER, PROFILE.budget.total, temperature=0.7)
+        policy = VllmPolicy(server.settings(), TOKENIZER, PROFILE.budget.total, temperature=1.3)
         episodes = [job for rollout in range(16) for job in jobs([TOWER, 8, 11, 20], rollout)]
         done = await play(policy, episodes)
         assert policy.counters.requests > 64 and not policy.counters.failures

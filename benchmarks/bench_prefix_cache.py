@@ -8,6 +8,10 @@ give it, and then what the script wrote, as if the server had sampled it. A prom
 with the context of the turn before and its answer: all of that without prunes, what lies before the first
 removed chunk with them. First turns are left out: what the server has of those depends on what it did before.
 It needs --enable-prompt-tokens-details. Shares depend neither on the model nor on time.
+
+Layers with a sliding window can take up a prefix only where vLLM kept their checkpoint: by default at the
+ends of prompts, with --prefix-cache-retention-interval every so many tokens. Its own server is measured both
+ways.
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ import argparse
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +41,8 @@ from tests.integration.vllm.server import serving
 TOKENIZER = load_tokenizer("tiny")
 LENGTH = 32_768
 TURNS = 12
+RETENTION = (0, 128)
+"""vLLM's default, and one block of its CPU build."""
 SCALES = {"demo": 1, "cluster": 25}
 """Preset -> sentences in a chunk; the tokenizer is the tiny one in both."""
 
@@ -122,19 +128,17 @@ def shared(one: list[int], other: list[int]) -> int:
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-@asynccontextmanager
-async def the_server(url: str, model: str) -> AsyncIterator[VllmSettings]:
-    """The server that was named, or one of our own with a gpt-oss of random weights."""
-    if url:
-        yield Settings.load(overrides={"vllm.url": url, "vllm.model": model}).vllm
-        return
+@contextmanager
+def own_server(retention: int) -> Iterator[VllmSettings]:
+    """vLLM's CPU build with a gpt-oss of random weights."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         gpt_oss = tiny_gpt_oss(
             TOKENIZER.vocab_size, heads=2, kv_heads=1, head_dim=32, window=128, max_positions=LENGTH
         )
         gpt_oss.save_pretrained(str(folder / "model"))
-        with serving(folder / "model", folder / "server", *free_ports(1), length=LENGTH) as server:
+        options = ["--prefix-cache-retention-interval", str(retention)]
+        with serving(folder / "model", folder, *free_ports(1), *options, length=LENGTH) as server:
             yield server.settings()
 
 
@@ -152,22 +156,19 @@ async def measure(settings: VllmSettings, profile: HarnessProfile, sentences: in
     return policy.turns
 
 
-async def run(url: str, model: str) -> None:
-    """Prints a row for each scale and habit."""
+async def compare(settings: VllmSettings) -> None:
+    """Prints a row for each budget and habit."""
     print("budget   prunes     turns  prompt tokens  from cache   limit  of the limit")
-    async with the_server(url, model) as settings:
-        for preset, sentences in SCALES.items():
-            tiny = {"profile.tokenizer": "tiny", "profile.name": preset}
-            profile = make_profile(Settings.load(profile=preset, overrides=tiny).profile, TOKENIZER)
-            for prunes in (never, at_once, when_told):
-                turns = await measure(settings, profile, sentences, prunes)
-                columns = (turns.prompt, turns.limit, turns.cached)
-                prompt, limit, cached = (sum(column[1:]) for column in columns)
-                row = (
-                    f"{profile.budget.total:<8,} {prunes.__name__:<10} {len(turns.prompt):>5}  {prompt:>13,}"
-                )
-                row += f"  {cached / prompt:>10.1%}  {limit / prompt:>6.1%}  {cached / limit:>12.1%}"
-                print(row, flush=True)
+    for preset, sentences in SCALES.items():
+        tiny = {"profile.tokenizer": "tiny", "profile.name": preset}
+        profile = make_profile(Settings.load(profile=preset, overrides=tiny).profile, TOKENIZER)
+        for prunes in (never, at_once, when_told):
+            turns = await measure(settings, profile, sentences, prunes)
+            columns = (turns.prompt, turns.limit, turns.cached)
+            prompt, limit, cached = (sum(column[1:]) for column in columns)
+            row = f"{profile.budget.total:<8,} {prunes.__name__:<10} {len(turns.prompt):>5}  {prompt:>13,}"
+            row += f"  {cached / prompt:>10.1%}  {limit / prompt:>6.1%}  {cached / limit:>12.1%}"
+            print(row, flush=True)
 
 
 def main() -> None:
@@ -175,7 +176,14 @@ def main() -> None:
     parser.add_argument("--url", default="", help="address of a running server; its key: CONTEXT1_VLLM__KEY")
     parser.add_argument("--model", default="", help="its --served-model-name")
     arguments = parser.parse_args()
-    asyncio.run(run(arguments.url, arguments.model))
+    if arguments.url:
+        named = {"vllm.url": arguments.url, "vllm.model": arguments.model}
+        asyncio.run(compare(Settings.load(overrides=named).vllm))
+        return
+    for retention in RETENTION:
+        print(f"--prefix-cache-retention-interval {retention}")
+        with own_server(retention) as settings:
+            asyncio.run(compare(settings))
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
 from playwright.sync_api import Error, sync_playwright
 
-CHROMIUM = "/usr/bin/chromium"
+CHROMIUM = shutil.which("chromium") or "chromium"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"]
 
 
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--rollouts", type=int, default=1)
     parser.add_argument("--width", type=int, default=1360)
-    parser.add_argument("--height", type=int, default=1100)
+    parser.add_argument("--height", type=int, default=1500)
     parser.add_argument("--dark", action="store_true")
     parser.add_argument("--seconds", type=float, default=300, help="how long to wait for the result")
     parser.add_argument("--chromium", default=CHROMIUM)

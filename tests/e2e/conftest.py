@@ -21,9 +21,9 @@ FLAGS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests."""
+    """One browser for the tests of a file. While it is there an event loop runs, and no other test's could."""
     if not CHROMIUM:
         skip("no Chromium (Debian: apt-get install chromium; or CONTEXT1_TEST_CHROMIUM names the program)")
     with sync_playwright() as playwright:

@@ -164,6 +164,7 @@ def test_a_cut_connection_is_told(page: Page, agent: StandIn) -> None:
     agent.script = [*story.first_rollout(0)[:5], 0.3, CUT]  # what was not read yet is lost with a connection
     ask(page)
     expect(page.get_by_role("alert")).to_contain_text("The connection broke off")
+    expect(page.get_by_role("alert")).to_contain_text("What was found until then is below")
     expect(page.locator(".card")).to_have_count(2)
     expect(column(page, 1).locator(".state")).to_have_text("broken off")
 
@@ -204,6 +205,7 @@ def test_refusals_are_told_in_words(
     agent.refusal = JSONResponse(body, status, {"Retry-After": header} if header else None)
     ask(page)
     expect(page.get_by_role("alert")).to_have_text(re.compile(told))
+    expect(page.locator("#trace")).to_be_hidden()
 
 
 def test_an_answer_that_is_no_json_is_told(page: Page, agent: StandIn) -> None:

@@ -120,7 +120,7 @@ class VllmPolicy:
 
         async def one_try() -> Completion:
             await self._check()
-            completion = Completion(prompt, max_tokens, self.stop_ids, self.counters)
+            completion = Completion(len(prompt), max_tokens, self.stop_ids, self.counters)
             await self._client.complete(body, names, completion)
             return completion
 

@@ -24,7 +24,6 @@ class _Choice(BaseModel):
     token_ids: list[int]
     logprobs: _Logprobs | None = None
     finish_reason: str | None = None
-    prompt_token_ids: list[int] | None = None
 
 
 class _Details(BaseModel):
@@ -77,13 +76,16 @@ async def read_chunks(content: StreamReader) -> AsyncIterator[Chunk]:
 class Completion:
     """What was asked for, and what has come: sampled ids, a stop token included, and their log-probs."""
 
-    prompt: list[int]
+    sent: int
+    """Tokens of the prompt."""
     max_tokens: int
     stop_ids: Collection[int]
     counters: Counters
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     finish: str | None = None
+    prompt_tokens: int | None = None
+    """Those that the server says it read."""
 
     @property
     def stopped(self) -> bool:
@@ -97,11 +99,10 @@ class Completion:
             raise Failure("server", f"an error in the stream: {chunk.error.message[:200]}", again)
         if chunk.usage is not None:
             details = chunk.usage.prompt_tokens_details
+            self.prompt_tokens = chunk.usage.prompt_tokens
             self.counters.prompt_tokens += chunk.usage.prompt_tokens
             self.counters.cached_prompt_tokens += (details and details.cached_tokens) or 0
         for choice in chunk.choices:
-            if choice.prompt_token_ids not in (None, self.prompt):
-                raise malformed("the server sampled after another prompt than was sent")
             logprobs = choice.logprobs.token_logprobs if choice.logprobs else []
             if len(logprobs) != len(choice.token_ids):
                 raise malformed(f"{len(choice.token_ids)} tokens with {len(logprobs)} log-probabilities")
@@ -114,6 +115,8 @@ class Completion:
         """Raises `Failure` if the whole is not what the local engine could have sampled."""
         if self.finish not in ("stop", "length"):
             raise Failure("server", f"the server ended it: finish_reason {self.finish}", again=not self.ids)
+        if self.prompt_tokens != self.sent:
+            raise malformed(f"{self.sent} prompt tokens were sent, the server read {self.prompt_tokens}")
         if any(token in self.stop_ids for token in self.ids[:-1]):
             raise malformed("it goes on after a stop token")
         if len(self.ids) > self.max_tokens or (len(self.ids) < self.max_tokens and not self.stopped):

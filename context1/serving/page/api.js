@@ -65,7 +65,7 @@ async function post(request, key, signal) {
 }
 
 function cut() {
-  return new Failure("The connection broke off", "What was found until then is below.");
+  return new Failure("The connection broke off");
 }
 
 async function refused(response, key) {

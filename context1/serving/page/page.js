@@ -1,11 +1,12 @@
 // Wires the form to a search and a search to what is shown.
 
 import { ask, Failure, fetchStatus } from "./api.js";
-import { count, duration, foreign, make } from "./dom.js";
+import { count, cuttable, duration, make } from "./dom.js";
 import { identity, showResult } from "./result.js";
 import { Rollout } from "./rollout.js";
 
 const KEY = "context1-key"; // in the tab's session storage, nowhere else
+const MESSAGE = 400;
 const QUIET = 8000; // milliseconds between two announcements of progress
 
 const [form, question, rollouts, maxResults, keyField, key, go, stop] = find(
@@ -62,10 +63,13 @@ class Search {
 
   #fail(error) {
     const stopped = this.controller.signal.aborted;
-    const told = stopped ? new Failure("Stopped", "What was found until then is below.") : error;
+    const told = stopped ? new Failure("Stopped") : error;
+    const begun = this.columns.some((column) => column.turn > 0);
+    trace.hidden = !begun;
     failure.classList.toggle("calm", stopped);
     for (const column of this.columns) column.interrupt(stopped ? "stopped" : "broken off");
-    showFailure(told instanceof Failure ? told : new Failure("The page could not show this search", String(error)));
+    const words = told instanceof Failure ? told : new Failure("The page could not show this search", String(error));
+    showFailure(words, begun ? "What was found until then is below." : "");
     if (told.status === 401) askForKey();
     if (!stopped && !(error instanceof Failure)) console.error(error);
   }
@@ -90,11 +94,11 @@ function announce(words) {
   live.textContent = words;
 }
 
-function showFailure({ title, message, retryAfter }) {
-  const text = make("p", "");
-  if (message) text.append(foreign(message), " ");
-  if (retryAfter !== null) text.append(`Try again in ${retryAfter === 1 ? "1 second" : `${retryAfter} seconds`}.`);
-  failure.replaceChildren(make("h2", "", title), text);
+function showFailure({ title, message, retryAfter }, found) {
+  failure.replaceChildren(make("h2", "", title));
+  if (message) failure.append(...cuttable(message, MESSAGE));
+  if (retryAfter !== null) failure.append(make("p", "", `Try again in ${count(retryAfter, "second")}.`));
+  if (found) failure.append(make("p", "", found));
   failure.hidden = false;
 }
 

@@ -57,7 +57,12 @@ class Server:
 
 @contextmanager
 def serving(
-    model: Path, folder: Path, port: int, logprobs_mode: str = "processed_logprobs", length: int = LENGTH
+    model: Path,
+    folder: Path,
+    port: int,
+    *options: str,
+    logprobs_mode: str = "processed_logprobs",
+    length: int = LENGTH,
 ) -> Iterator[Server]:
     """A server of the model in `model`; its whole process tree ends with the block. About 15 s to start."""
     skip_without_vllm()
@@ -71,6 +76,7 @@ def serving(
         "--logprobs-mode", logprobs_mode, "--enable-prompt-tokens-details",
         # In vLLM 0.32 a seeded request whose prompt is read in several steps ends the engine on a CPU.
         "--no-enable-chunked-prefill", "--max-num-batched-tokens", str(max(length, 4096)),
+        *options,
     ]  # fmt: skip
     environment = {
         "HF_HUB_OFFLINE": "1",

@@ -92,23 +92,24 @@ def test_seeds_follow_from_episode_and_turn_and_headers_name_them() -> None:
 
 
 def test_a_turn_at_its_limit_ends_for_length() -> None:
-    action, _ = run(Replay(stream(event([1, 2, 3, 4], "length", PROMPT), DONE)))
+    action, _ = run(Replay(stream(event([1, 2, 3, 4], "length", PROMPT), USAGE, DONE)))
     assert (action.ids, action.sample.finish) == ([1, 2, 3, 4], "length")
 
 
 @pytest.mark.parametrize(
     ("pieces", "says"),
     [
-        ([event([1, STOP], "stop", [5, 6]), DONE], "another prompt"),
+        ([event([1, STOP], "stop"), line({"usage": {"prompt_tokens": 4}}), DONE], "the server read 4"),
+        ([event([1, STOP], "stop"), DONE], "the server read None"),
         ([event([1, STOP], "stop", token_ids=None), DONE], "token_ids"),
         ([event([1, STOP], "stop", logprobs=None), DONE], "2 tokens with 0 log-probabilities"),
         ([event([1, STOP], "stop", logprobs={"token_logprobs": [-0.5]}), DONE], "2 tokens with 1"),
         ([event([1, STOP], "stop", logprobs={"token_logprobs": [None, 0]}), DONE], "token_logprobs"),
         ([event([1, STOP], "stop", logprobs={"token_logprobs": [math.nan, 0]}), DONE], "token_logprobs"),
-        ([event([STOP, 1, STOP], "stop"), DONE], "after a stop token"),
-        ([event([1, 2], "stop"), DONE], "no stop token"),
-        ([event([1, 2], "length"), DONE], "no stop token"),
-        ([event([1, 2, 3, 4, 5], "length"), DONE], "5 tokens of at most 4"),
+        ([event([STOP, 1, STOP], "stop"), USAGE, DONE], "after a stop token"),
+        ([event([1, 2], "stop"), USAGE, DONE], "no stop token"),
+        ([event([1, 2], "length"), USAGE, DONE], "no stop token"),
+        ([event([1, 2, 3, 4, 5], "length"), USAGE, DONE], "5 tokens of at most 4"),
         ([event([1, 2]), DONE], "finish_reason None"),
         ([event([1, 2], "abort"), DONE], "finish_reason abort"),
         ([b"data: {nonsense\n\n"], "malformed"),

@@ -70,9 +70,9 @@ class Release:
     def state(self) -> str:
         """Pods, warnings and the ends of logs, for people."""
         said = [self.kubectl("get", "pods"), self.kubectl("get", "events", "--field-selector=type=Warning")]
-        for pod in self.kubectl("get", "pods", "--output=name").split():
+        for one in self.kubectl("get", "pods", "--output=name").split():
             said.append(
-                self.kubectl("logs", pod, "--all-containers", "--prefix", "--tail=20", "--ignore-errors")
+                self.kubectl("logs", one, "--all-containers", "--prefix", "--tail=20", "--ignore-errors")
             )
         return "\n".join(said)
 

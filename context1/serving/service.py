@@ -40,6 +40,8 @@ class Service:
         self.replica = settings.replica or socket.gethostname().split(".")[0][:63]
         self.draining = False
         self.engine_error = "not looked at yet"
+        self.search_error = ""
+        """Of the last rollout that ended, if its searches failed."""
         self._searches: OrderedDict[str, Search] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._traces = traces
@@ -124,6 +126,7 @@ class Service:
                 "ok": not self.engine_error,
                 "error": self.engine_error,
             },
+            "search": {"ok": not self.search_error, "error": self.search_error},
             "searches": {
                 "running": gate.running,
                 "queued": gate.waiting,
@@ -136,6 +139,12 @@ class Service:
 
     def _ended(self, search: Search, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        for trajectory in search.trajectories:
+            if trajectory.end != "cancelled":
+                failed = trajectory.end == "infrastructure" and trajectory.error.startswith(
+                    "SearchUnavailable"
+                )
+                self.search_error = trajectory.error if failed else ""
         if self._traces:
             self._traces.export(search)
         if self.recorder and search.state == "done":

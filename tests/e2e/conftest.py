@@ -23,7 +23,7 @@ FLAGS = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One browser for the tests of a file. While it is there an event loop runs, and no other test's could."""
+    """One browser a file: while it is there an event loop runs, and no other test's could."""
     if not CHROMIUM:
         skip("no Chromium (Debian: apt-get install chromium; or CONTEXT1_TEST_CHROMIUM names the program)")
     with sync_playwright() as playwright:

@@ -6,6 +6,7 @@ Needs root and `make cluster-tools`, but no image from elsewhere. A second run b
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ NAMES = ("context1-agent", "context1-serve-cpu", "context1-stub")
 def main() -> None:
     if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
         sys.exit(f"missing: {', '.join(missing)}; `make cluster-tools` installs them")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the daemon ends with this process
     FOLDER.mkdir(parents=True, exist_ok=True)
     run([sys.executable, str(ROOT / "scripts" / "fetch_o200k.py")])
     with docker_daemon(FOLDER / "docker") as environment:

@@ -62,6 +62,8 @@ class Service:
             search.abort("draining", "the server has stopped")
         if self._tasks:
             await asyncio.wait(self._tasks)
+        if self._traces:
+            await asyncio.to_thread(self._traces.close)
         await self.served.engine.close()
 
     def search(self, ask: Ask) -> Search:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters
 from playwright.sync_api import Browser
 
 from context1.jsonl import read_jsonl
@@ -43,6 +45,20 @@ def address(run: Path) -> Iterator[str]:
         assert server.wait(30) == 0
     finally:
         server.kill()
+
+
+def test_the_model_is_a_tool_over_stdio(run: Path) -> None:
+    """`context1 mcp`, started by the SDK's own client."""
+    arguments = ["-m", "context1.cli", "mcp", "--profile", run.name, "--root", str(run)]
+    (task, *_) = read_jsonl(run / "generate" / "tasks-test.jsonl", Task)
+
+    async def call() -> str:
+        async with Client(StdioServerParameters(command=sys.executable, args=arguments)) as client:
+            result = await client.call_tool("search", {"query": task.question})
+            assert not result.is_error
+            return str(result.structured_content["search_id"])
+
+    assert asyncio.run(call())
 
 
 def test_the_demos_model_answers_on_the_page(browser: Browser, run: Path, address: str) -> None:

@@ -117,13 +117,10 @@ def cpu_values(kube: Kube, trained: Trained) -> dict[str, Any]:
             },
         },
         "vllm": {
-            "image": {"name": "context1-serve-cpu"},
             "model": {"source": "pvc", "pvc": {"claim": "model", "path": "model"}},
             # The model's folder has no tokenizer that vLLM could read; it gets and gives ids alone.
             "flags": {"skip-tokenizer-init": True, "max-model-len": trained.profile["budget"]["total"]},
             "env": {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"},
-            # Two cores that are all busy: at its default share the watchdog would starve.
-            "watchdog": {"resources": {"requests": {"cpu": "100m"}}},
         },
         "cache": {"keep": False},
         "test": {"query": trained.questions[0]},

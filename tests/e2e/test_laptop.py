@@ -62,19 +62,19 @@ def test_the_model_is_a_tool_over_stdio(run: Path) -> None:
 
 
 def test_the_demos_model_answers_on_the_page(browser: Browser, run: Path, address: str) -> None:
-    """The agent searches, and the page shows its turns and how it ended; the demo's model also finds."""
+    """The page shows the turns and how it ended; the demo's model searches and finds, the smoke run's cannot."""
     tasks = read_jsonl(run / "generate" / "tasks-test.jsonl", Task)
     questions = [task.question for task in tasks if task.hops == 1][:5]
     page = browser.new_page()
     page.set_default_timeout(60_000)
-    listed = 0
+    searched = listed = 0
     for question in questions:
         page.goto(address)
         ask(page, question, rollouts=2)
         until(lambda: page.locator("#result:visible, #failure:visible").count() > 0, 60)
         assert page.locator("#trace:visible").count() == 1
-        assert page.get_by_text("search_corpus").count() > 0
+        searched += page.get_by_text("search_corpus").count()
         listed += page.locator("#result:visible li").count()
     page.close()
     if run.name == "demo":
-        assert listed >= len(questions)
+        assert min(searched, listed) >= len(questions)

@@ -62,7 +62,7 @@ def test_the_model_is_a_tool_over_stdio(run: Path) -> None:
 
 
 def test_the_demos_model_answers_on_the_page(browser: Browser, run: Path, address: str) -> None:
-    """The page shows the turns and how it ended; the demo's model searches and finds, the smoke run's cannot."""
+    """The page shows the turns and the end; the demo's model searches and finds, the smoke run's cannot."""
     tasks = read_jsonl(run / "generate" / "tasks-test.jsonl", Task)
     questions = [task.question for task in tasks if task.hops == 1][:5]
     page = browser.new_page()

@@ -25,10 +25,12 @@ LAG = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
 
 
 class Metrics:
-    """The counters of one server, in a registry of their own."""
+    """The counters of one server, in a registry of their own. `tools`: names that a label may take."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: Engine, tools: Iterable[str]) -> None:
+        self._tools = frozenset(tools)
         self.registry = registry = CollectorRegistry()
+        registry.register(_EngineCounters(engine))
         self.running = Gauge("context1_searches_running", "Searches that run now", registry=registry)
         self.queued = Gauge("context1_searches_queued", "Searches that wait for a place", registry=registry)
         self.engine_up = Gauge("context1_engine_up", "1 if the model can be reached", registry=registry)
@@ -59,11 +61,6 @@ class Metrics:
             buckets=LAG,
             registry=registry,
         )
-
-    def watch(self, engine: Engine, tools: Iterable[str]) -> None:
-        """Adds what the engine counts itself; `tools`: names that a label may take."""
-        self._tools = frozenset(tools)
-        self.registry.register(_EngineCounters(engine))
 
     def count(self, event: Event) -> None:
         """Counts what an episode tells."""

@@ -34,8 +34,7 @@ class Service:
         self, settings: ServeSettings, served: Served, recorder: Recorder | None, traces: Traces | None = None
     ) -> None:
         self.settings, self.served, self.recorder = settings, served, recorder
-        self.metrics = Metrics()
-        self.metrics.watch(served.engine, served.profile.tool_names)
+        self.metrics = Metrics(served.engine, served.profile.tool_names)
         self.gate = Gate(settings.searches, settings.queue)
         self.replica = settings.replica or socket.gethostname().split(".")[0][:63]
         self.draining = False

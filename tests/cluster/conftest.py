@@ -8,13 +8,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import NoReturn
 
 import pytest
 
 from tests.cluster.build import ARCHIVE, ROOT
 from tests.cluster.kube import STARTER, Kube, own_cluster
 from tests.cluster.trained import Trained, train
+from tests.conftest import skip_or_fail
 
 NODE_TOOLS = ("containerd", "runc", "iptables", "ip", "openssl", "xz")
 
@@ -26,24 +26,24 @@ def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
         [sys.executable, str(ROOT / "scripts" / "fetch_helm.py")], capture_output=True, text=True, check=False
     )
     if fetched.returncode != 0:
-        leave_out(fetched.stderr.strip())
+        skip_or_fail(fetched.stderr.strip())
     path = fetched.stdout.strip()
     if kubeconfig := os.environ.get("CONTEXT1_TEST_KUBECONFIG"):
         registry = os.environ.get("CONTEXT1_TEST_REGISTRY")
         if not registry:
-            leave_out(
+            skip_or_fail(
                 "CONTEXT1_TEST_REGISTRY: say where the nodes of CONTEXT1_TEST_KUBECONFIG find the images"
             )
         yield Kube(kubeconfig, registry, path, own=False)
         return
     if not STARTER.exists():
-        leave_out("no cluster: name one with CONTEXT1_TEST_KUBECONFIG and CONTEXT1_TEST_REGISTRY")
+        skip_or_fail("no cluster: name one with CONTEXT1_TEST_KUBECONFIG and CONTEXT1_TEST_REGISTRY")
     if os.geteuid() != 0:
-        leave_out("a cluster of one's own needs root")
+        skip_or_fail("a cluster of one's own needs root")
     if missing := [tool for tool in NODE_TOOLS if not shutil.which(tool)]:
-        leave_out(f"missing: {', '.join(missing)}; `make cluster-tools` installs them")
+        skip_or_fail(f"missing: {', '.join(missing)}; `make cluster-tools` installs them")
     if not ARCHIVE.exists():
-        leave_out(f"no images in {ARCHIVE}; `make cluster-images` builds them")
+        skip_or_fail(f"no images in {ARCHIVE}; `make cluster-images` builds them")
     with own_cluster(tmp_path_factory.mktemp("cluster"), path) as cluster:
         yield cluster
 
@@ -52,10 +52,3 @@ def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A small model that searches, and its index."""
     return train(tmp_path_factory.mktemp("trained"))
-
-
-def leave_out(why: str) -> NoReturn:
-    """Skips, or fails where nothing may be skipped."""
-    if os.environ.get("CONTEXT1_TEST_NO_SKIP"):
-        pytest.fail(why)
-    pytest.skip(why)

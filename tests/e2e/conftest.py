@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
+from tests.conftest import skip_or_fail
 from tests.e2e import standin
 from tests.e2e.standin import StandIn
-from tests.integration.search.cluster import skip
 
 CHROMIUM = os.environ.get("CONTEXT1_TEST_CHROMIUM") or shutil.which("chromium") or ""
 
@@ -25,7 +25,7 @@ FLAGS = [
 def browser() -> Iterator[Browser]:
     """One browser a file: while it is there an event loop runs, and no other test's could."""
     if not CHROMIUM:
-        skip("no Chromium (Debian: apt-get install chromium; or CONTEXT1_TEST_CHROMIUM names the program)")
+        skip_or_fail("no Chromium (apt-get install chromium, or name the program: CONTEXT1_TEST_CHROMIUM)")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield chromium

@@ -17,52 +17,19 @@ from context1.models.fast import accelerate_cpu
 from context1.models.tiny import tiny_qwen3
 from context1.policy.local import LocalPolicy
 from context1.policy.policy import Action, EpisodeKey, PolicySession, View
-from context1.schema import Chunk, Sample, Task
-from context1.search.backend import Hit
+from context1.schema import Sample, Task
 from context1.settings import Budget, ModelSettings, Settings
 from context1.tokens.harmony import render_turn
 from context1.tokens.tokenizer import Tokenizer, load_tokenizer
 from context1.training.batching import collate, plan
 from context1.training.policy_model import PolicyModel
 from context1.training.rows import rows_of
+from tests.integration.vllm.episodes import Towers
 
 EPISODES = 100
 BUDGET = Budget(
     total=1200, call=130, soft=700, hard=1000, reserve=28, turns_soft=8, turns_max=14, rerank_top=20
 )
-
-
-class WordBackend:
-    """Chunks in an order drawn from the query."""
-
-    index_id = "words"
-
-    def __init__(self) -> None:
-        self.all = [
-            Chunk(
-                id=f"{a}a{i:02d}du",
-                doc_id=f"d{a}{i}",
-                position=0,
-                title=f"Tower {i}",
-                text=f"The keeper of tower {i} is the miller of {a}.",
-                domain="web",
-            )
-            for a in "bcdf"
-            for i in range(30)
-        ]
-
-    async def search(self, query: str, *, limit: int = 50, exclude: object = ()) -> list[Hit]:
-        order = random.Random(query).sample(self.all, len(self.all))
-        return [Hit.of(chunk, 1.0) for chunk in order if chunk.id not in exclude][:limit]  # type: ignore[operator]
-
-    async def grep(self, pattern: str, *, limit: int = 5) -> list[Hit]:
-        return []
-
-    async def read(self, doc_id: str, *, query: str) -> list[Hit]:
-        return []
-
-    async def chunks(self, chunk_ids: object) -> list[Chunk]:
-        return []
 
 
 @dataclass
@@ -114,7 +81,7 @@ def test_sampler_and_trainer_agree(temperature: float) -> None:
         Job(
             EpisodeKey(0, 0, f"t{i}", 0),
             task.model_copy(update={"id": f"t{i}", "question": f"Who keeps tower {i}?"}),
-            WordBackend(),
+            Towers(),
         )
         for i in range(EPISODES)
     ]

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from context1.settings import Settings
+from tests.conftest import skip_or_fail
 
 STARTER = Path(__file__).parents[4] / "shared" / "opensearch" / "start.py"
 """Beside the repository."""
@@ -34,14 +35,7 @@ def skip_without_server() -> None:
     elif not shutil.which("java"):
         missing = "no Java runtime to start OpenSearch with, and CONTEXT1_TEST_OPENSEARCH_URL names no server"
     if missing:
-        skip(missing)
-
-
-def skip(missing: str) -> None:
-    """Skips the test for what is missing; with CONTEXT1_TEST_NO_SKIP, as in CI, it fails."""
-    if os.environ.get("CONTEXT1_TEST_NO_SKIP"):
-        pytest.fail(missing)
-    pytest.skip(missing)
+        skip_or_fail(missing)
 
 
 class Server:

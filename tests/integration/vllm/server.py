@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -10,10 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from context1.settings import VllmSettings
-from tests.conftest import http_status, running
+from tests.conftest import http_status, running, skip_or_fail
 
 PYTHON = Path(__file__).parents[3] / ".venv-vllm" / "bin" / "python"
 NAME = "tiny-gpt-oss"
@@ -22,13 +19,9 @@ KEY = "a-key-of-the-tests"
 
 
 def skip_without_vllm() -> None:
-    """Skips the test where vLLM is not installed; with CONTEXT1_TEST_NO_SKIP, as in CI, it fails."""
-    if PYTHON.is_file():
-        return
-    missing = f"no vLLM in {PYTHON.parents[1]}: run `make setup-vllm`"
-    if os.environ.get("CONTEXT1_TEST_NO_SKIP"):
-        pytest.fail(missing)
-    pytest.skip(missing)
+    """Where vLLM is not installed."""
+    if not PYTHON.is_file():
+        skip_or_fail(f"no vLLM in {PYTHON.parents[1]}: run `make setup-vllm`")
 
 
 @dataclass(frozen=True)

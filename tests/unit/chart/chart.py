@@ -9,8 +9,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
+
+from tests.conftest import skip_or_fail
 
 ROOT = Path(__file__).resolve().parents[3]
 CHART = ROOT / "helm" / "context1"
@@ -30,11 +31,12 @@ RELEASES = {
 """Name of a release -> its value files; plain names are in `values/` here."""
 
 
-def missing(what: str) -> None:
-    """Skips the test for what is missing; with CONTEXT1_TEST_NO_SKIP, as in CI, it fails."""
-    if os.environ.get("CONTEXT1_TEST_NO_SKIP"):
-        pytest.fail(what)
-    pytest.skip(what)
+def vllm_python() -> Path:
+    """The interpreter of the pinned vLLM."""
+    python = Path(os.environ.get("CONTEXT1_TEST_VLLM_PYTHON", ROOT / ".venv-vllm" / "bin" / "python"))
+    if not python.exists():
+        skip_or_fail("no vLLM: run `make setup-vllm`, or name its python in CONTEXT1_TEST_VLLM_PYTHON")
+    return python
 
 
 def binary(name: str) -> str:
@@ -42,8 +44,7 @@ def binary(name: str) -> str:
     fetched = ROOT / "build" / "helm" / name
     found = str(fetched) if fetched.exists() else shutil.which(name)
     if found is None:
-        missing(f"{name} is missing: run `make helm`")
-    assert found is not None
+        skip_or_fail(f"{name} is missing: run `make helm`")
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -15,7 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from context1.serving import watchdog
-from tests.unit.chart.chart import ROOT, missing, named, objects
+from tests.unit.chart.chart import named, objects, vllm_python
 
 METRIC = re.compile(r"\b(?:vllm:|context1_)[a-z0-9_]+")
 SUFFIXES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_count", "_sum")}
@@ -46,11 +45,9 @@ def read(prefix: str) -> set[str]:
 @cache
 def vllm_package() -> Path:
     """The installed package of the pinned vLLM."""
-    python = Path(os.environ.get("CONTEXT1_TEST_VLLM_PYTHON", ROOT / ".venv-vllm" / "bin" / "python"))
-    found = list(python.parent.parent.glob("lib/python3*/site-packages/vllm/v1/metrics/loggers.py"))
-    if not found:
-        missing("vLLM is missing: run `make setup-vllm`, or name its python in CONTEXT1_TEST_VLLM_PYTHON")
-    return found[0].parents[2]
+    folder = vllm_python().parents[1]
+    (loggers,) = folder.glob("lib/python3*/site-packages/vllm/v1/metrics/loggers.py")
+    return loggers.parents[2]
 
 
 def vllm_series() -> Iterator[str]:
@@ -77,8 +74,7 @@ def own_series() -> set[str]:
     from context1.serving.metrics import Metrics
     from context1.serving.opening import VllmEngine
 
-    metrics = Metrics()
-    metrics.watch(VllmEngine(SimpleNamespace(counters=Counters())), [])
+    metrics = Metrics(VllmEngine(SimpleNamespace(counters=Counters())), [])
     names = set()
     for family in text_string_to_metric_families(metrics.render().decode()):
         names |= {f"{family.name}{suffix}" for suffix in SUFFIXES.get(family.type, ())}

@@ -6,12 +6,11 @@ import json
 import os
 import subprocess
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.chart.chart import CHART, HERE, RELEASES, ROOT, container, missing
+from tests.unit.chart.chart import CHART, HERE, RELEASES, container, vllm_python
 
 OTHERS = {"CUDA_CACHE_PATH", "FLASHINFER_WORKSPACE_BASE", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"}
 """Of CUDA, FlashInfer and torch, set by the start-up script."""
@@ -45,9 +44,7 @@ PLANTED = [
 @cache
 def judged() -> list[list[str]]:
     """What vLLM says of each release, then of each planted fault; in one process, as importing it is slow."""
-    python = Path(os.environ.get("CONTEXT1_TEST_VLLM_PYTHON", ROOT / ".venv-vllm" / "bin" / "python"))
-    if not python.exists():
-        missing("vLLM is missing: run `make setup-vllm`, or name its python in CONTEXT1_TEST_VLLM_PYTHON")
+    python = vllm_python()
     cases: list[dict[str, Any]] = [
         {"arguments": arguments(release), "environment": environment(release)} for release in RELEASES
     ]

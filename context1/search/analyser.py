@@ -8,6 +8,7 @@ case, ligatures and accents are folded, words stemmed, compounds and numbers wit
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 import unicodedata
 
@@ -45,6 +46,8 @@ _STROKES = str.maketrans(
 _INVISIBLE = regex.compile(r"[\p{Cf}\p{Variation_Selector}]+")
 
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:[-‐‑‒–'’.,/_&@:][\p{L}\p{M}\p{N}]+)*")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:[-'.,/_&@:][A-Za-z0-9]+)*")
+"""The same in a text of ASCII, in half the time."""
 _CJK = regex.compile(r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー]+)")
 _APOSTROPHE = regex.compile(r"['’]")
 _ELISION = {"catalan", "french", "italian"}
@@ -75,6 +78,12 @@ def fold(text: str) -> str:
     return _INVISIBLE.sub("", unicodedata.normalize("NFC", text)).translate(_STROKES)
 
 
+def words(text: str) -> list[str]:
+    """The folded text's words in order, compounds whole; nothing of the text counts but these."""
+    folded = fold(text)
+    return (_ASCII_WORD if folded.isascii() else _WORD).findall(folded)
+
+
 class Analyser:
     """Folds, splits and stems. Safe for use from several threads."""
 
@@ -93,10 +102,10 @@ class Analyser:
         """The terms of the text in order, the whole before its parts: `10-K` is `10k 10 k`."""
         cache = self._cache()
         terms: list[str] = []
-        for word in _WORD.findall(fold(text)):
+        for word in words(text):
             known = cache.get(word)
             if known is None:
-                known = self._expand(word)
+                known = self.expand(word)
                 if len(word) <= MAX_TERM and len(cache) < CACHE:
                     cache[word] = known
             terms.extend(known)
@@ -114,7 +123,9 @@ class Analyser:
         cache: dict[str, list[str]] = self._local.cache
         return cache
 
-    def _expand(self, word: str) -> list[str]:
+    def expand(self, word: str) -> list[str]:
+        """The terms of one of a text's `words`."""
+        self._cache()
         if self._language not in _ELISION:
             word = _APOSTROPHE.sub("", word)
         if word.isascii():

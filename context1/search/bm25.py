@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from context1.search.analyser import Analyser
+from context1.search.analyser import MAX_TERM, Analyser, words
 from context1.search.postings import best_rows, count_rows, fill_postings, score_rows
 
 Rows = npt.NDArray[np.int64]
@@ -27,13 +27,14 @@ TOKENS = "tokens.tmp"
 def build_bm25(texts: Iterable[str], analyser: Analyser, k1: float, b: float, out: Path) -> int:
     """Writes the index of the texts into the folder `out`; returns the number of distinct terms.
 
-    Only the vocabulary is kept in memory.
+    Only the vocabulary is kept in memory, as words and as terms.
     """
-    vocabulary: defaultdict[str, int] = defaultdict(lambda: len(vocabulary))
+    known = _Known(analyser)
+    vocabulary = known.vocabulary
     ends = array("q")
     with (out / TOKENS).open("wb") as file:
         for text in texts:
-            array("i", [vocabulary[term] for term in analyser.terms(text)]).tofile(file)
+            file.write(b"".join(map(known.__getitem__, words(text))))
             ends.append(file.tell() // 4)
     tokens = np.memmap(out / TOKENS, np.int32, "r") if vocabulary else np.empty(0, np.int32)
     row_ends = np.array(ends, dtype=np.int64)
@@ -61,6 +62,20 @@ def build_bm25(texts: Iterable[str], analyser: Analyser, k1: float, b: float, ou
     impacts.flush()
     (out / TOKENS).unlink()
     return len(vocabulary)
+
+
+class _Known(dict[str, bytes]):
+    """Word -> the numbers of its terms, 4 bytes each; words come again and again in the texts of a corpus."""
+
+    def __init__(self, analyser: Analyser) -> None:
+        self._analyser = analyser
+        self.vocabulary: defaultdict[str, int] = defaultdict(lambda: len(self.vocabulary))
+
+    def __missing__(self, word: str) -> bytes:
+        numbers = array("i", [self.vocabulary[term] for term in self._analyser.expand(word)]).tobytes()
+        if len(word) <= MAX_TERM:
+            self[word] = numbers
+        return numbers
 
 
 class Query(NamedTuple):

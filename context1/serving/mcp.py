@@ -64,12 +64,15 @@ def mcp_server(service: Service) -> MCPServer:
             wait = f"; try again in {rejected.retry_after} s" if rejected.retry_after else ""
             raise ToolError(f"{rejected.message}{wait}") from None
         with running.listening():
-            async for logged in running.follow():
-                fields = json.loads(logged.data)
-                if logged.kind == "tool_call":
-                    step = f"turn {fields['turn'] + 1}: {fields['name']}"
-                    await ctx.report_progress(logged.number, message=step)
-        if logged.kind == "error":
+            async for news in running.follow():
+                for logged in news:
+                    if logged.kind == "tool_call":
+                        call = json.loads(logged.data)
+                        step = f"turn {call['turn'] + 1}: {call['name']}"
+                        await ctx.report_progress(logged.number, message=step)
+        last = await running.last()
+        fields = json.loads(last.data)
+        if last.kind == "error":
             raise ToolError(fields["message"])
         return Found(
             search_id=running.id,

@@ -91,22 +91,23 @@ class Search:
                 loop = asyncio.get_running_loop()
                 self._leaving = loop.call_later(self._grace, self.abort, "cancelled", "its client has left")
 
-    async def follow(self, after: int = 0) -> AsyncIterator[Logged]:
-        """The events after number `after`, until the last."""
+    async def follow(self, after: int = 0) -> AsyncIterator[list[Logged]]:
+        """The events after number `after`, until the last: those that are there already together."""
         while True:
             news = self._news
-            while after < len(self.log):
-                after += 1
-                yield self.log[after - 1]
+            if after < len(self.log):
+                yield self.log[after:]
+                after = len(self.log)
+                continue
             if self.ended:
                 return
             await news.wait()
 
     async def last(self) -> Logged:
         """The last event, `result` or `error`, once it is there."""
-        async for logged in self.follow():
-            final = logged
-        return final
+        async for _ in self.follow():
+            pass
+        return self.log[-1]
 
     async def _run(self, gate: Gate, deadline: float) -> None:
         loop = asyncio.get_running_loop()

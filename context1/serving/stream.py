@@ -40,10 +40,12 @@ class EventStream(Response):
         writing = asyncio.Lock()
         ping = asyncio.create_task(_ping(send, writing))
         try:
-            async for logged in self.search.follow(self.after):
+            async for news in self.search.follow(self.after):
                 async with writing:
-                    await _chunk(send, logged.frame(self.search.id))
-                self.metrics.lag(asyncio.get_running_loop().time() - logged.at)
+                    await _chunk(send, b"".join(logged.frame(self.search.id) for logged in news))
+                now = asyncio.get_running_loop().time()
+                for logged in news:
+                    self.metrics.lag(now - logged.at)
         finally:
             ping.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -16,6 +16,9 @@ LINE_BYTES = 4 << 20
 """Longest line of a stream: the first one repeats the prompt's ids, 8 bytes a token."""
 
 
+PROMPT = b'"prompt_token_ids":['
+
+
 class _Logprobs(BaseModel):
     token_logprobs: list[FiniteFloat]
 
@@ -62,7 +65,7 @@ async def read_chunks(content: StreamReader) -> AsyncIterator[Chunk]:
             if data == b"[DONE]":
                 done = True
             else:
-                yield Chunk.model_validate_json(data)
+                yield Chunk.model_validate_json(without_prompt(data))
     except LineTooLong:
         raise malformed(f"a line of more than {LINE_BYTES:,} bytes") from None
     except ValidationError as error:
@@ -70,6 +73,18 @@ async def read_chunks(content: StreamReader) -> AsyncIterator[Chunk]:
         raise malformed(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     if not done:
         raise Failure("stream", "the stream ended early", again=True)
+
+
+def without_prompt(data: bytes) -> bytes:
+    """The event without the prompt's ids, which the first one repeats: they are most of it.
+
+    A name in JSON has its quotes as they are, those of a text have a backslash before them.
+    """
+    start = data.find(PROMPT)
+    end = data.find(b"]", start)
+    if start < 0 or end < 0:
+        return data
+    return data[: start + len(PROMPT)] + data[end:]
 
 
 @dataclass(slots=True)

@@ -4,12 +4,12 @@ import unicodedata
 
 import pytest
 import Stemmer
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from context1.errors import InputError
 from context1.search import analyser as room
-from context1.search.analyser import MAX_TERM, Analyser, fold
+from context1.search.analyser import MAX_TERM, Analyser, fold, words
 
 ENGLISH = Analyser("english")
 
@@ -134,6 +134,12 @@ def test_a_number_is_found_with_and_without_its_unit(number: int, unit: str, gro
 )
 def test_a_word_of_two_or_more_is_found_in_a_text_without_blanks(word: str, before: str, after: str) -> None:
     assert set(ENGLISH.terms(word)) <= set(ENGLISH.terms(before + word + after))
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+@example("U.S.A. 10-K e-mails o'neil's a/b_c&d@e:f 3.5kg -x- 1,234.5")
+def test_a_text_of_ascii_has_the_words_that_any_text_has(text: str) -> None:
+    assert words(text) == words(f"{text} \u6771")[:-1]
 
 
 def test_the_id_names_the_behaviour(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def event(ids: list[int], finish: str | None = None, prompt: list[int] | None = 
 
 
 def line(chunk: Any) -> bytes:
-    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+    return b"data: " + json.dumps(chunk, separators=(",", ":")).encode() + b"\n\n"
 
 
 DONE = b"data: [DONE]\n\n"
@@ -107,9 +107,8 @@ class Replay:
         choice = {"token_ids": self.token_ids, "logprobs": {"top_logprobs": [top]}}
         return web.json_response({"choices": [choice]})
 
-    @asynccontextmanager
-    async def policy(self, temperature: float = 0.7, **settings: Any) -> AsyncIterator[VllmPolicy]:
-        """A policy at this server; both are closed at the end."""
+    def app(self) -> web.Application:
+        """The server."""
 
         async def models(request: web.Request) -> web.Response:
             return web.json_response({"data": self.models})
@@ -117,10 +116,17 @@ class Replay:
         async def health(request: web.Request) -> web.Response:
             return web.Response()
 
-        app = web.Application()
+        # As long as a context of 32,768 ids may be.
+        app = web.Application(client_max_size=2**22)
         app.add_routes([web.get("/v1/models", models), web.get("/health", health)])
         app.add_routes([web.post("/v1/completions", self.complete)])
-        server = TestServer(app, handler_cancellation=True)
+        return app
+
+    @asynccontextmanager
+    async def policy(self, temperature: float = 0.7, **settings: Any) -> AsyncIterator[VllmPolicy]:
+        """A policy at this server; both are closed at the end."""
+
+        server = TestServer(self.app(), handler_cancellation=True)
         await server.start_server()
         url = str(server.make_url("")).rstrip("/")
         given = {"url": url, "model": "m", "key": SECRET, "timeout": 5} | settings

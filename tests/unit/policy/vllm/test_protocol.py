@@ -1,12 +1,16 @@
 """What is asked and what is accepted, against a server that replays tokens and has no model."""
 
 import asyncio
+import json
 import math
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from context1.policy.policy import EpisodeKey, PolicyUnavailable, View
 from context1.policy.vllm import VllmPolicy
+from context1.policy.vllm.stream import Chunk, without_prompt
 from tests.unit.policy.vllm.replay import (
     DONE,
     GOOD,
@@ -229,3 +233,18 @@ def test_a_closed_policy_samples_no_more() -> None:
                     await late
 
     asyncio.run(closing())
+
+
+@given(st.text(), st.lists(st.integers(0, 2**31), max_size=5), st.booleans())
+@example('"prompt_token_ids":[1,2]', [7], True)
+@example('\\"prompt_token_ids":[1', [], False)
+def test_the_prompt_that_is_repeated_is_passed_over(text: str, prompt: list[int], named: bool) -> None:
+    # What a text says is escaped, so it is no name; cut or not, the rest of the event is the same.
+    fields = {"text": text, "token_ids": [1], "logprobs": {"token_logprobs": [-0.5]}, "finish_reason": text}
+    if named:
+        fields["prompt_token_ids"] = prompt
+    data = json.dumps({"id": text, "choices": [fields]}, separators=(",", ":")).encode()
+    cut = without_prompt(data)
+    assert Chunk.model_validate_json(cut) == Chunk.model_validate_json(data)
+    wanted = {**fields, "prompt_token_ids": []} if named else fields
+    assert json.loads(cut)["choices"] == [wanted]

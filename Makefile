@@ -22,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-vllm lock check format test test-slow cluster-tools cluster-images test-cluster soak demo \
         serve vocab helm chart-docs images tokenizer base compile bench-learning bench-engine bench-trainer \
-        bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache clean
+        bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache bench-turn clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ bench-stall: setup  ## Gaps under 64 searches at once, and searches beside train
 
 bench-prefix-cache: setup setup-vllm  ## Share of prompt tokens that vLLM has in its cache, with and without prunes
 	@$(BIN)/python -m benchmarks.bench_prefix_cache
+
+bench-turn: setup setup-vllm  ## What harness and agent server add to a turn, against replayed tokens and vLLM's rate
+	@$(BIN)/python -m benchmarks.bench_turn --vllm
 
 clean:  ## Remove caches and builds; keeps .venv and runs/
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

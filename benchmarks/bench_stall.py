@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import sys
 import tempfile
@@ -103,6 +104,8 @@ def bench(rows: Rows, data: Path, index: Path, seconds: float) -> None:
     def measure(label: str, embedder: Given, gap: float | None) -> float:
         # Opened anew, so that each run finds nothing remembered.
         backend = EmbeddedBackend.open(index, settings, threads=THREADS, embedder=embedder)
+        gc.collect()
+        gc.freeze()  # as the server does
         with Heartbeat() as heartbeat:
             started = time.perf_counter()
             taken = asyncio.run(searches(backend, texts, seconds))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,16 @@ import re2
 from context1.search.literals import required_literals
 from context1.search.pattern import SECONDS, compile_pattern, stopped
 from context1.search.store import ChunkStore, Starts
-from context1.search.trigrams import Trigrams
+from context1.search.trigrams import Candidates, Trigrams
 
 MOST = 100 << 20
 """Bytes of text tried for one pattern; mostly reached before `SECONDS`, and on any machine alike."""
 
 BLOCK = 1 << 16
 """Bytes tried in one go; the clock is looked at between two."""
+
+WINDOW = 1_024
+"""Chunks among which candidates are looked for at first; then among four times as many, and so on."""
 
 _ALONE = re.compile(r"\\[AzQCB]|\(\?[a-zA-Z]*-")
 """Constructs whose meaning at a chunk's edge cannot be widened: such patterns are tried chunk by chunk."""
@@ -37,7 +39,7 @@ def grep(pattern: str, limit: int, store: ChunkStore, trigrams: Trigrams) -> lis
     wide = _widened(compiled, pattern)
     found: list[int] = []
     tried = 0
-    for numbers, buffer, starts in store.texts(_candidates(pattern, trigrams), BLOCK):
+    for numbers, buffer, starts in store.texts(_candidates(pattern, len(store), trigrams), BLOCK):
         if tried > MOST or time.thread_time() > deadline:
             raise stopped([store.ids[number] for number in found])
         tried += len(buffer)
@@ -48,16 +50,23 @@ def grep(pattern: str, limit: int, store: ChunkStore, trigrams: Trigrams) -> lis
     return found
 
 
-def _candidates(pattern: str, trigrams: Trigrams) -> Iterable[int] | None:
+def _candidates(pattern: str, chunks: int, trigrams: Trigrams) -> Iterator[int] | None:
     """Ascending numbers of the chunks that hold all literals of an alternative, few others; None: all."""
     alternatives = required_literals(pattern)
     if frozenset() in alternatives:
         return None
-    streams = (
-        itertools.chain.from_iterable(batch.tolist() for batch in trigrams.candidates(literals))
-        for literals in alternatives
-    )
-    return (number for number, _ in itertools.groupby(heapq.merge(*streams)))
+    return _merged([trigrams.candidates(literals) for literals in alternatives], chunks)
+
+
+def _merged(streams: Sequence[Candidates], chunks: int) -> Iterator[int]:
+    """Each candidate once, in order; a rare alternative is not looked for far past where a common one is."""
+    stop = WINDOW
+    while True:
+        found = [stream.below(min(stop, chunks)) for stream in streams]
+        yield from np.unique(np.concatenate(found)).tolist()
+        if stop >= chunks:
+            return
+        stop *= 4
 
 
 def _widened(compiled: Any, pattern: str) -> Any | None:

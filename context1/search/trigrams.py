@@ -29,8 +29,8 @@ BLOCK = 4_096
 LOOKED_UP = 4
 """Trigrams of a set of literals that are looked up, the rarest: more hardly narrow it down."""
 
-BATCHES = (16, 64, 256, 1024)
-"""Candidates found in one go; few at first, as a handful of matches is enough."""
+NEVER = np.iinfo(np.int64).max
+"""After all chunks."""
 
 
 def build_trigrams(texts: Callable[[], Iterable[str]], out: Path) -> None:
@@ -61,10 +61,10 @@ class Trigrams:
         self._codes, self._ends, self._counts = (np.load(folder / name) for name in (CODES, ENDS, COUNTS))
         self._lists = np.asarray(np.load(folder / LISTS, mmap_mode="r"))
 
-    def candidates(self, literals: Collection[str]) -> Iterator[Numbers]:
-        """Batches of ascending numbers of the chunks that may hold all of the literals, which are folded.
+    def candidates(self, literals: Collection[str]) -> Candidates:
+        """The chunks that may hold all of the literals, which are folded. None of those that do is missing.
 
-        Each literal has 3 bytes or more. None of those that hold them is missing.
+        Each literal has 3 bytes or more.
         """
         codes = np.unique(
             np.concatenate([_codes(literal.encode("utf-8", "replace")) for literal in literals])
@@ -72,19 +72,27 @@ class Trigrams:
         at = np.searchsorted(self._codes, codes)
         known = at < len(self._codes)
         if not known.all() or not (self._codes[at] == codes).all():
-            return
+            at = at[:0]
         at = at[np.argsort(self._counts[at], kind="stable")][:LOOKED_UP]
-        position = np.where(at > 0, self._ends[at - 1], 0)
-        chunk = np.full(len(at), -1, dtype=np.int64)
-        batch = 0
-        while True:
-            found = np.empty(BATCHES[min(batch, len(BATCHES) - 1)], dtype=np.int64)
-            count = _intersect(self._lists, position, self._ends[at], chunk, found)
-            if count:
-                yield found[:count]
-            if count < len(found):
-                return
-            batch += 1
+        return Candidates(self._lists, np.where(at > 0, self._ends[at - 1], 0), self._ends[at])
+
+
+class Candidates:
+    """What all of some posting lists have, read from the front as far as is asked."""
+
+    def __init__(self, lists: Bytes, position: Numbers, ends: Numbers) -> None:
+        """List i is `lists[position[i] : ends[i]]`; no list, no candidates."""
+        self._lists, self._position, self._ends = lists, position, ends
+        self._chunk = np.full(len(ends), -1, dtype=np.int64)
+        self._goal = 0 if len(ends) else NEVER
+
+    def below(self, stop: int) -> Numbers:
+        """Those under `stop`, ascending, that have not been given yet."""
+        found = np.empty(max(0, stop - self._goal), dtype=np.int64)
+        count, self._goal = _intersect(
+            self._lists, self._position, self._ends, self._chunk, self._goal, stop, found
+        )
+        return found[:count]
 
 
 def _blocks(texts: Iterable[str]) -> Iterator[tuple[int, Bytes, Numbers]]:
@@ -153,18 +161,22 @@ def _write(buffer, starts, first, seen, position, lists):  # type: ignore[no-unt
                 seen[code] = number
 
 
-@compiled(types.int64, U1, _INT64S, I8, _INT64S, _INT64S)
-def _intersect(lists, position, ends, chunk, found):  # type: ignore[no-untyped-def]  # `compiled` gives the types
-    """Fills `found` with the next chunks in all lists; `position` and `chunk` say where each list stands."""
+@compiled(
+    types.UniTuple(types.int64, 2), U1, _INT64S, I8, _INT64S, types.int64, types.int64, types.int64[::1]
+)
+def _intersect(lists, position, ends, chunk, goal, stop, found):  # type: ignore[no-untyped-def]  # `compiled` gives the types
+    """Writes the chunks from `goal` to before `stop` that are in all lists.
+
+    `position` and `chunk` say where each list stands. Returns how many were found, and the next `goal`.
+    """
     count = 0
-    while count < len(found):
-        goal = chunk[0] + 1
+    while goal < stop:
         agreed = 0
         which = 0
         while agreed < len(chunk):
             while chunk[which] < goal:
                 if position[which] == ends[which]:
-                    return count
+                    return count, NEVER
                 gap = 0
                 shift = 0
                 while lists[position[which]] < 128:
@@ -176,7 +188,10 @@ def _intersect(lists, position, ends, chunk, found):  # type: ignore[no-untyped-
                 chunk[which] += gap
             agreed = agreed + 1 if chunk[which] == goal else 1
             goal = chunk[which]
+            if goal >= stop:
+                return count, goal
             which = which + 1 if which + 1 < len(chunk) else 0
         found[count] = goal
         count += 1
-    return count
+        goal += 1
+    return count, goal

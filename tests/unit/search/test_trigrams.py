@@ -1,4 +1,5 @@
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,24 @@ from context1.search.trigrams import Trigrams, build_trigrams
 LITERALS = st.lists(st.text("abcdé東", min_size=3, max_size=5).map(fold_case), min_size=1, max_size=2)
 
 
-def candidates(texts: list[str], literals: list[str]) -> list[int]:
+def candidates(texts: list[str], literals: list[str], stops: Sequence[int] = ()) -> list[int]:
     with tempfile.TemporaryDirectory() as name:
         build_trigrams(lambda: texts, Path(name))
-        return [number for batch in Trigrams(Path(name)).candidates(literals) for number in batch.tolist()]
+        found = Trigrams(Path(name)).candidates(literals)
+        # In steps, and not a single one twice or left out.
+        return [number for stop in (*stops, len(texts)) for number in found.below(stop).tolist()]
 
 
-@given(st.lists(st.text("aAbcdÉ東\n", max_size=12), max_size=20), LITERALS)
+@given(
+    st.lists(st.text("aAbcdÉ東\n", max_size=12), max_size=20),
+    LITERALS,
+    st.lists(st.integers(0, 25)).map(sorted),
+)
 @settings(deadline=None)
-def test_none_is_missing_and_one_trigram_is_exact(texts: list[str], literals: list[str]) -> None:
-    found = candidates(texts, literals)
+def test_none_is_missing_and_one_trigram_is_exact(
+    texts: list[str], literals: list[str], stops: list[int]
+) -> None:
+    found = candidates(texts, literals, stops)
     holding = [n for n, text in enumerate(texts) if all(one in fold_case(text) for one in literals)]
     assert found == sorted(set(found))
     assert set(holding) <= set(found)
@@ -36,6 +45,7 @@ def test_gaps_of_any_size(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(step - 1, len(texts), step):
         texts[number] = "needle"
     assert candidates(texts, ["needle"]) == list(range(step - 1, len(texts), step))
+    assert candidates(texts, ["needle"], range(0, 90_000, 997)) == list(range(step - 1, len(texts), step))
     assert candidates(texts, ["needle", "other"]) == []
 
 

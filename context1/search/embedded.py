@@ -60,8 +60,8 @@ class EmbeddedBackend:
         self._dense = Dense(folder)
         self._trigrams = Trigrams(folder)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="search") if threads else None
-        self._queries = QueryVectors(embedder, threads)
-        self._reranking = Reranking(settings, threads)
+        self._queries = QueryVectors(embedder, threads, self._pool)
+        self._reranking = Reranking(settings, threads, self._pool)
 
     @classmethod
     def open(

@@ -21,14 +21,14 @@ BATCH = 64
 class QueryVectors:
     """One a backend, used from one event loop at a time. Batching changes no vector, only the time."""
 
-    def __init__(self, embedder: Embedder, threads: int = 0) -> None:
+    def __init__(self, embedder: Embedder, threads: int = 0, shared: Executor | None = None) -> None:
         """So many batches are embedded side by side, a thread each; 0: in the event loop's own thread.
 
-        An embedder that waits for a server gets a thread a connection at the least.
+        An embedder that waits for a server gets a thread a connection at the least. `shared`: see `executor`.
         """
         self._embedder = embedder
         self._workers = max(threads, embedder.connections)
-        self._pool = executor(self._workers, "embed")
+        self._pool = executor(threads, "embed", embedder.connections, shared)
         self._known: OrderedDict[str, Vectors] = OrderedDict()
         self._waiting: _Waiting | None = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -65,12 +66,12 @@ def load_reranker(settings: SearchSettings) -> Reranker | None:
 class Reranking:
     """Orders a backend's hits by the model that the settings name; without one they stay as they are."""
 
-    def __init__(self, settings: SearchSettings, threads: int) -> None:
+    def __init__(self, settings: SearchSettings, threads: int, shared: Executor | None = None) -> None:
         """So many searches are reranked side by side, as `QueryVectors` embeds. Raises `InputError`."""
         self._model = load_reranker(settings)
         self._candidates = settings.candidates
         connections = self._model.connections if self._model else 0
-        self._pool = executor(max(threads, connections), "rerank")
+        self._pool = executor(threads, "rerank", connections, shared)
 
     def depth(self, limit: int) -> int:
         """How many hits to bring, so that the best `limit` of them can be told."""

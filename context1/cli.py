@@ -8,6 +8,7 @@ group) and put the name in `COMMANDS`. Modules there import what is heavy inside
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 
 import typer
@@ -42,8 +43,12 @@ for _name in COMMANDS:
 
 
 def main() -> None:
-    """Runs the command line: status 2 for what the user can mend, 130 for Ctrl-C, 1 for what broke."""
+    """Runs the command line: status 2 for what the user can mend, 130 for Ctrl-C, 143 for SIGTERM, 1 for what
+    broke.
+    """
     collect_seldom()
+    # Said here, as the first process of a container gets no signal that it does not handle.
+    signal.signal(signal.SIGTERM, lambda *_: _leave(f"terminated; {RESUMES}", 143))
     try:
         app()
     except InputError as error:

@@ -19,6 +19,8 @@ import argparse
 import http.client
 import json
 import os
+import signal
+import sys
 import threading
 import time
 import urllib.request
@@ -166,6 +168,8 @@ def main() -> None:
         "--canary", type=float, default=60, help="quiet seconds before one token is asked for"
     )
     options = parser.parse_args()
+    # The first process of a container gets no signal that it does not handle.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     judge = Judge(options.stall, options.canary, time.monotonic())
     watchdog = Watchdog(options.url, options.model, os.environ.get("VLLM_API_KEY", ""), judge)
     threading.Thread(target=make_server(watchdog, options.port).serve_forever, daemon=True).start()

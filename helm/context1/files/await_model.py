@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 import urllib.error
@@ -27,6 +28,8 @@ def served(url: str, key: str) -> list[str] | str:
 
 def main(url: str, model: str) -> None:
     """Returns once the server lists the model; says what it waits for whenever that changes."""
+    # The first process of a container gets no signal that it does not handle.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     said: object = None
     while True:
         found = served(url, os.environ.get("VLLM_API_KEY", ""))

@@ -30,7 +30,7 @@ class Proxy:
     ) -> None:
         self._upstream, self._tls = upstream, tls
         self.allows, self.fault = allows, fault
-        self.requests = self.refused = self.most_open = 0
+        self.requests = self.refused = 0
         self.delay = 0.0
         """Seconds before a request is forwarded."""
         self._loop = asyncio.new_event_loop()
@@ -91,7 +91,6 @@ class Proxy:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         self.requests += 1
-        self.most_open = max(self.most_open, self.open)
         body = await request.read()
         if self.allows is not None and not self.allows(request, body):
             self.refused += 1

@@ -79,8 +79,7 @@ class Release:
     @contextmanager
     def searching(self, trained: Trained, clients: int) -> Iterator[list[Any]]:
         """Clients that search through the Service while the block runs; after it the list has each answer."""
-        address = f"http://{self.name}-agent"
-        command = ["python", "-c", SEARCHER, address, str(clients), *trained.questions]
+        command = ["python", "-c", SEARCHER, f"{self.name}-agent", str(clients), *trained.questions]
         self.kube.apply(pod(self.namespace, "searcher", self.kube.image("context1-agent"), command))
         self.kubectl("wait", "pod/searcher", "--for=condition=Ready", "--timeout=60s")
         answers: list[Any] = []

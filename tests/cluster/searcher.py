@@ -1,6 +1,6 @@
 """Runs in a pod: clients that search through the Service until SIGTERM. Standard library only.
 
-    searcher.py URL CLIENTS QUESTION...
+    searcher.py HOST CLIENTS QUESTION...
 
 A line of JSON an answer: status (0: the connection broke or nothing came in time), seconds, and what was
 found or went wrong. At SIGTERM each client waits for the answer that it has asked for.
@@ -9,6 +9,7 @@ found or went wrong. At SIGTERM each client waits for the answer that it has ask
 import http.client
 import json
 import signal
+import socket
 import sys
 import threading
 import time
@@ -19,10 +20,11 @@ DEADLINE = 120
 """Seconds after which a search counts as hung."""
 
 
-def search(url: str, question: str) -> dict[str, object]:
+def search(address: str, host: str, question: str) -> dict[str, object]:
     """What one search came to."""
     body = json.dumps({"query": question}).encode()
-    request = urllib.request.Request(f"{url}/v1/search", body, {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", "Host": host}
+    request = urllib.request.Request(f"http://{address}/v1/search", body, headers)
     start = time.monotonic()
     told: dict[str, object] = {"status": 0}
     try:
@@ -46,11 +48,20 @@ def search(url: str, question: str) -> dict[str, object]:
     return told | {"seconds": round(time.monotonic() - start, 2)}
 
 
-def client(url: str, questions: list[str], first: int, ended: threading.Event) -> None:
+def resolved(host: str) -> str:
+    """The Service's address, which stays; asked for once, as DNS on a node of two busy cores times out."""
+    while True:
+        try:
+            return socket.gethostbyname(host)
+        except OSError:
+            time.sleep(1)
+
+
+def client(address: str, host: str, questions: list[str], first: int, ended: threading.Event) -> None:
     """One search after the other."""
     turn = first
     while not ended.is_set():
-        told = search(url, questions[turn % len(questions)])
+        told = search(address, host, questions[turn % len(questions)])
         sys.stdout.write(json.dumps(told) + "\n")  # in one piece: there are other clients
         turn += 1
         if told["status"] != 200:
@@ -58,11 +69,15 @@ def client(url: str, questions: list[str], first: int, ended: threading.Event) -
 
 
 if __name__ == "__main__":
-    url, clients, *questions = sys.argv[1:]
+    host, clients, *questions = sys.argv[1:]
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     sys.stdout.reconfigure(line_buffering=True)
-    threads = [threading.Thread(target=client, args=(url, questions, n, ended)) for n in range(int(clients))]
+    address = resolved(host)
+    threads = [
+        threading.Thread(target=client, args=(address, host, questions, n, ended))
+        for n in range(int(clients))
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -96,6 +96,8 @@ def test_a_release_lives(release: Release, trained: Trained, step: Step) -> None
 def statuses(answers: list[Any]) -> set[int]:
     """The kinds of answers; prints how many of each there were."""
     print(f"\n    {dict(Counter(one['status'] for one in answers))}", end="")
+    for error in Counter(one["error"] for one in answers if one["status"] != 200).most_common(5):
+        print(f"\n    {error}", end="")
     return {one["status"] for one in answers}
 
 

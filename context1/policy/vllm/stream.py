@@ -15,8 +15,8 @@ from context1.policy.vllm.errors import Failure, malformed
 LINE_BYTES = 4 << 20
 """Longest line of a stream: the first one repeats the prompt's ids, 8 bytes a token."""
 
-
 PROMPT = b'"prompt_token_ids":['
+"""As vLLM writes it; elsewhere it is parsed with the rest."""
 
 
 class _Logprobs(BaseModel):

@@ -11,12 +11,19 @@ from pydantic_core import from_json, to_json
 
 from context1.search.backend import SearchUnavailable
 
+MENDS = {
+    "index_create_block_exception": "its disks are nearly full: free space or add a node",
+    "cluster_block_exception": "if it is read-only, its disks are full: free space or add a node",
+}
+"""What to do about an error, by its type, where the cluster's own words do not say it."""
+
 
 class Refused(SearchUnavailable):
     """The cluster answered 4xx (but 429): the same request would be refused again."""
 
     def __init__(self, status: int, kind: str, reason: str) -> None:
-        super().__init__(f"OpenSearch answered {status}: {kind}: {reason}" if reason else f"{status} {kind}")
+        text = f"OpenSearch answered {status}: {kind}: {reason}" if reason else f"{status} {kind}"
+        super().__init__(f"{text} ({MENDS[kind]})" if kind in MENDS else text)
         self.status, self.kind = status, kind
 
 

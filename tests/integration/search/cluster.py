@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import requests
 
 from context1.settings import Settings
 from tests.conftest import skip_or_fail
@@ -57,6 +58,7 @@ class Server:
         assert self._process.stdout and self._process.stderr
         if self._process.stdout.readline().strip() != self.url:
             pytest.fail(f"OpenSearch did not start:\n{self._process.stderr.read()[-4000:]}")
+        _ignore_disk(self.url)
 
     def stop(self) -> None:
         """As a node that is asked to go."""
@@ -115,6 +117,12 @@ def settings_for(url: str, index: str, **more: object) -> Settings:
     return Settings.load(
         overrides=defaults | {name.replace("__", "."): value for name, value in more.items()}
     )
+
+
+def _ignore_disk(url: str) -> None:
+    """A node refuses new indices where its disk is nine tenths full, however little a test writes."""
+    setting = {"persistent": {"cluster.routing.allocation.disk.threshold_enabled": False}}
+    requests.put(f"{url}/_cluster/settings", json=setting, timeout=30).raise_for_status()
 
 
 def _free_port() -> int:

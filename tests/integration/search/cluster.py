@@ -120,9 +120,12 @@ def settings_for(url: str, index: str, **more: object) -> Settings:
 
 
 def _ignore_disk(url: str) -> None:
-    """A node refuses new indices where its disk is nine tenths full, however little a test writes."""
-    setting = {"persistent": {"cluster.routing.allocation.disk.threshold_enabled": False}}
-    requests.put(f"{url}/_cluster/settings", json=setting, timeout=30).raise_for_status()
+    """A node blocks new indices where its disk is nine tenths full, however little a test writes."""
+    settings = {
+        "cluster.routing.allocation.disk.threshold_enabled": False,
+        "cluster.blocks.create_index": None,
+    }
+    requests.put(f"{url}/_cluster/settings", json={"persistent": settings}, timeout=30).raise_for_status()
 
 
 def _free_port() -> int:

@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 HEALTH_SECONDS = 5.0
 """Between two looks at the engine."""
 
+DOUBT_SECONDS = 1.0
+"""Until a second look, which says whether an engine that was up is down: one answer may be lost."""
+
 OUTAGE_SECONDS = 5
 """After which a client may try again while the engine is down."""
 
@@ -167,6 +170,9 @@ class Service:
 
     async def _look(self) -> None:
         error = await self.served.engine.health()
+        if error and not self.engine_error:
+            await asyncio.sleep(DOUBT_SECONDS)
+            error = await self.served.engine.health()
         if bool(error) != bool(self.engine_error) or not self._watching:
             log.warning("engine: %s", error) if error else log.info("engine: up")
         self.engine_error = error

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from context1.errors import InputError
 from context1.policy.vllm.errors import Failure, malformed
+from context1.policy.vllm.resolver import PatientResolver
 from context1.policy.vllm.stream import Completion, read_chunks
 from context1.settings import VllmSettings
 
@@ -111,7 +112,10 @@ class Client:
             headers["Authorization"] = f"Bearer {key}"
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=settings.connections, keepalive_timeout=KEEPALIVE, ssl=self._tls or True
+                limit=settings.connections,
+                keepalive_timeout=KEEPALIVE,
+                ssl=self._tls or True,
+                resolver=PatientResolver(),
             ),
             # Deadlines are the caller's: a turn may wait long for its first token.
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=settings.connect_timeout),

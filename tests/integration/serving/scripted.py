@@ -127,6 +127,7 @@ def chunks() -> list[Chunk]:
 def main() -> None:
     folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
     service.HEALTH_SECONDS = 0.2
+    service.DOUBT_SECONDS = 0.1
     settings = Settings.load(overrides={"serve": {"port": 0, **options.get("serve", {})}})
     index = folder / "index"
     if not index.exists():

@@ -75,7 +75,7 @@ cluster-images: setup  ## Build the CPU images for test-cluster, without pulling
 test-cluster: setup  ## Install, upgrade, break and remove the chart on a Kubernetes cluster
 	@$(BIN)/pytest -q -s -m cluster
 
-soak: setup  ## Tests that take minutes: OpenSearch outages, parity on real text, a server under load
+soak: setup  ## Tests that take minutes: OpenSearch outages with 1,024 episodes, 10,000 queries, a server under load
 	@$(BIN)/pytest -q -m soak
 
 demo: setup  ## Make a search agent: PROFILE=demo|smoke, FRESH=1, CORPUS=folder

@@ -59,7 +59,6 @@ def overlap(one: Sequence[str], other: Sequence[str]) -> float:
     return len(set(one) & set(other)) / longest if longest else 1.0
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("passages", [500, pytest.param(1_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("reranker", ["none", "scores"])
 def test_top_ten_of_real_text_overlap(
@@ -98,7 +97,6 @@ def _minilm() -> Remembering:
     return _embedder[0]
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("queries", [1_000, pytest.param(10_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", OPENERS)
 def test_no_excluded_chunk_comes_in_thousands_of_queries(name: str, queries: int, real: Backends) -> None:
@@ -186,7 +184,6 @@ def test_grep_refuses_the_same_with_the_same_words(number: int, small: Backends)
     assert len(said) == 1
 
 
-@pytest.mark.soak
 def test_grep_of_real_text(real: Backends) -> None:
     rng = random.Random(2)
     for _ in range(60):

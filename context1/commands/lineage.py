@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,9 @@ Name = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print nodes and edges as JSON.")]
 Mermaid = Annotated[bool, typer.Option("--mermaid", help="Print a Mermaid flowchart.")]
+
+WIDE = 1000
+"""Columns where no terminal says: lines stay whole for grep."""
 
 
 def lineage(name: Name, *, json: Json = False, mermaid: Mermaid = False, options: SettingsOptions) -> None:
@@ -54,7 +58,8 @@ def lineage(name: Name, *, json: Json = False, mermaid: Mermaid = False, options
     if json or mermaid:
         print(draw.as_json(graph, start) if json else draw.mermaid(graph, start))
     else:
-        Console(soft_wrap=True, highlight=False).print(draw.tree(graph, start))
+        wide = None if sys.stdout.isatty() else WIDE
+        Console(highlight=False, width=wide).print(draw.tree(graph, start))
 
 
 def named_stage(name: str) -> Path | None:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from context1.lineage.outputs import Output, outputs_below
 from context1.stage import run_stage
+from eval.table import SCORES
 
 
 class Config(BaseModel):
@@ -24,6 +25,8 @@ def make(
     def body(partial: Path) -> dict[str, str]:
         (partial / "model").mkdir()
         (partial / "model" / "weights").write_text(f"{name} {number}")
+        if name == "evaluate":
+            (partial / SCORES).write_bytes(b"")
         return {"index_id": f"index-{number}"} if name == "index" else {}
 
     run_stage(name, Config(number=number), {f"in{n}": path for n, path in enumerate(inputs)}, folder, body)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import math
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 import simpy
+
+PEAK = 10
+"""Seconds over which the highest rate of searches is taken."""
 
 Process = Generator[simpy.Event, Any, None]
 
@@ -87,6 +90,8 @@ class Times:
     search_busy: float
     search_wait: float
     """Mean wait for a search to begin."""
+    search_peak: float
+    """Searches a second in the busiest `PEAK` seconds."""
     half_done: float
     """When half of the episodes had ended: the rest of the rollout has ever emptier batches."""
 
@@ -190,9 +195,12 @@ class Searchers:
         self.slots = simpy.Resource(env, slots)
         self.busy = 0.0
         self.waits: list[float] = []
+        self.asked = Counter[int]()
+        """Searches by `PEAK` seconds."""
 
     def search(self) -> Process:
         asked = self.env.now
+        self.asked[int(asked // PEAK)] += 1
         with self.slots.request() as slot:
             yield slot
             self.waits.append(self.env.now - asked)
@@ -252,5 +260,6 @@ def simulate(
         servers_busy=sum(server.busy for server in servers) / (len(servers) * rollout),
         search_busy=searchers.busy / (cluster.search_slots * rollout),
         search_wait=fmean(searchers.waits) if searchers.waits else 0.0,
+        search_peak=max(searchers.asked.values(), default=0) / PEAK,
         half_done=sorted(ends)[math.ceil(len(ends) / 2) - 1],
     )

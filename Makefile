@@ -22,7 +22,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-vllm lock check format test test-slow cluster-tools cluster-images test-cluster soak demo \
         serve vocab helm chart-docs images tokenizer base compile bench-learning bench-engine bench-trainer \
-        bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache bench-turn clean
+        bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache bench-turn \
+        bench-scale bench-scale-check clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -132,6 +133,12 @@ bench-prefix-cache: setup setup-vllm  ## Share of prompt tokens that vLLM has in
 
 bench-turn: setup setup-vllm  ## What harness and agent server add to a turn, against replayed tokens and vLLM's rate
 	@$(BIN)/python -m benchmarks.bench_turn --vllm
+
+bench-scale: setup  ## The full-size run, simulated: time, tokens, money, the bottleneck
+	@$(BIN)/python -m benchmarks.bench_scale
+
+bench-scale-check: setup  ## Does the simulation predict a small real run of RL? (minutes)
+	@$(BIN)/python -m benchmarks.scale_check
 
 clean:  ## Remove caches and builds; keeps .venv and runs/
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, computed_field
 
 from context1.errors import InputError
 
@@ -25,6 +25,17 @@ class FileEntry(BaseModel):
     bytes: int
 
 
+class Parent(BaseModel):
+    """An input by what made it."""
+
+    id: str
+    """Of the stage that made it; the input's digest where no stage did."""
+    stage: str = ""
+    """Name of that stage; empty where no stage made it."""
+    place: str = ""
+    """Where it lay, an absolute path on the machine that read it."""
+
+
 class Manifest(BaseModel):
     """What a finished stage read and made; `manifest.json` in its folder."""
 
@@ -35,14 +46,28 @@ class Manifest(BaseModel):
     config: dict[str, Any]
     inputs: dict[str, str]
     """Digest of each input, by name."""
+    parents: dict[str, Parent] = {}
+    """Origin of each input, by name; empty in manifests of before it was recorded."""
     files: list[FileEntry]
     summary: dict[str, Any]
     seconds: float
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def id(self) -> str:
+        """Identity of the work, under which lineage finds it: the key, as inputs are what they contain."""
+        return self.key
+
     @property
     def digest(self) -> str:
         """Identity of the contents: equal files give equal digests, however long they took."""
-        return sha256_of([[entry.path, entry.sha256] for entry in self.files])
+        return self.part("")
+
+    def part(self, folder: str) -> str:
+        """What `digest` says of a folder inside the output (`model`, say; empty: all of it)."""
+        prefix = f"{folder}/" if folder else ""
+        inside = [entry for entry in self.files if entry.path.startswith(prefix)]
+        return sha256_of([[entry.path.removeprefix(prefix), entry.sha256] for entry in inside])
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -76,6 +101,29 @@ def digest(path: Path) -> str:
             f"{path / damaged}: does not match {MANIFEST}; run the stage `{manifest.name}` again"
         )
     return manifest.digest
+
+
+def stage_folder(path: Path) -> Path | None:
+    """The stage's output that a path is, or lies in; None for what no stage made."""
+    candidates = [path.resolve(), *path.resolve().parents]
+    return next((folder for folder in candidates if (folder / MANIFEST).is_file()), None)
+
+
+def parent_of(path: Path, path_digest: str) -> Parent:
+    """Where an input comes from. Raises `InputError` where its stage's manifest is broken."""
+    place = str(path.resolve())
+    if (folder := stage_folder(path)) is None:
+        return Parent(id=path_digest, place=place)
+    made_by = read_manifest(folder)
+    return Parent(id=made_by.id, stage=made_by.name, place=place)
+
+
+def id_of(folder: Path) -> str:
+    """The id of a stage's output, also while the stage is at work on it; empty where no stage is."""
+    if (folder / MANIFEST).is_file():
+        return read_manifest(folder).id
+    marker = folder / KEY
+    return marker.read_text() if marker.is_file() else ""
 
 
 def entries_of(folder: Path) -> list[FileEntry]:

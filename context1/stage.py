@@ -7,8 +7,8 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,10 @@ from context1.manifest import (
     digest,
     entries_of,
     first_difference,
+    parent_of,
     read_manifest,
     sha256_of,
+    stage_folder,
 )
 from context1.progress import progress, say
 from context1.schema import SCHEMA_VERSION
@@ -59,34 +61,37 @@ def run_stage(
     Raises `InputError` for a missing or damaged input, for an `output` that no stage made, and while
     another process runs the same stage.
     """
-    digests = {label: digest(path) for label, path in sorted(inputs.items())}
-    settings = json.loads(config.model_dump_json())
-    key = sha256_of([name, SCHEMA_VERSION, settings, digests])
-    _check_replaceable(output)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    partial = output.with_name(f"{output.name}.partial")
-    with _locked(partial):
-        if not fresh and (done := _reusable(output, key)):
-            say(f"{name}: reused {output} ({done.seconds:.1f} s when it was made)")
-            _sweep(partial, output, key)
-            return done.summary
-        _prepare(partial, key, fresh)
-        if not (finished := _reusable(partial, key)):
-            started = time.perf_counter()
-            summary = json.loads(json.dumps(body(partial)))
-            finished = Manifest(
-                schema_version=SCHEMA_VERSION,
-                name=name,
-                key=key,
-                config=settings,
-                inputs=digests,
-                files=entries_of(partial),
-                summary=summary,
-                seconds=time.perf_counter() - started,
-            )
-            atomic_write(partial / MANIFEST, finished.model_dump_json(indent=1))
-        _publish(partial, output)
-        return finished.summary
+    with _reading(inputs.values()):
+        digests = {label: digest(path) for label, path in sorted(inputs.items())}
+        settings = json.loads(config.model_dump_json())
+        key = sha256_of([name, SCHEMA_VERSION, settings, digests])
+        parents = {label: parent_of(inputs[label], digests[label]) for label in digests}
+        _check_replaceable(output)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        partial = _partial(output)
+        with _locked(partial):
+            if not fresh and (done := _reusable(output, key)):
+                say(f"{name}: reused {output} ({done.seconds:.1f} s when it was made)")
+                _sweep(partial, output, key)
+                return done.summary
+            _prepare(partial, key, fresh)
+            if not (finished := _reusable(partial, key)):
+                started = time.perf_counter()
+                summary = json.loads(json.dumps(body(partial)))
+                finished = Manifest(
+                    schema_version=SCHEMA_VERSION,
+                    name=name,
+                    key=key,
+                    config=settings,
+                    inputs=digests,
+                    parents=parents,
+                    files=entries_of(partial),
+                    summary=summary,
+                    seconds=time.perf_counter() - started,
+                )
+                atomic_write(partial / MANIFEST, finished.model_dump_json(indent=1))
+            _publish(partial, output)
+            return finished.summary
 
 
 def _check_replaceable(output: Path) -> None:
@@ -153,20 +158,65 @@ def _publish(partial: Path, output: Path) -> None:
     shutil.rmtree(previous, ignore_errors=True)
 
 
+def in_use(output: Path) -> bool:
+    """Whether a running stage reads or makes this output."""
+    try:
+        for folder in (output, _partial(output)):
+            if folder.is_dir():
+                with _held(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    pass
+    except BlockingIOError:
+        return True
+    return False
+
+
+@contextmanager
+def claimed(output: Path) -> Iterator[None]:
+    """No stage begins to read or make this output inside the block. Raises `InputError` while one does."""
+    with _locked(_partial(output)), ExitStack() as held:
+        try:
+            held.enter_context(_held(output, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise InputError(f"{output}: a running stage reads it; wait for its end") from None
+        yield
+
+
+@contextmanager
+def _reading(paths: Iterable[Path]) -> Iterator[None]:
+    """Holds the stages' outputs among these inputs, so that none is removed while it is read."""
+    with ExitStack() as held:
+        for folder in sorted({folder for path in paths if (folder := stage_folder(path))}):
+            held.enter_context(_held(folder, fcntl.LOCK_SH))
+        yield
+
+
 @contextmanager
 def _locked(partial: Path) -> Iterator[None]:
     """Holds the partial folder for this process; the lock goes with the process, however it ends."""
     partial.mkdir(exist_ok=True)
-    folder = os.open(partial, os.O_RDONLY)
-    try:
+    with ExitStack() as held:
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held.enter_context(_held(partial, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             raise InputError(
                 f"{partial}: another process is running this stage; wait for it or stop it"
             ) from None
+        try:
+            yield
+        finally:
+            if partial.is_dir() and not any(partial.iterdir()):
+                partial.rmdir()
+
+
+@contextmanager
+def _held(folder: Path, how: int) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, how)
         yield
     finally:
-        os.close(folder)
-        if partial.is_dir() and not any(partial.iterdir()):
-            partial.rmdir()
+        os.close(descriptor)
+
+
+def _partial(output: Path) -> Path:
+    return output.with_name(f"{output.name}.partial")

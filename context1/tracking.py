@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from context1.errors import InputError
+from context1.manifest import MANIFEST, id_of, read_manifest
 from context1.settings import Settings
 from context1.stage import digest
 
@@ -21,6 +22,23 @@ PARAM_CHARS = 6_000
 """MLflow's limit on a parameter's value."""
 RESUME_KEY = "context1.resume_key"
 """Tag that names the work of a run, so that a restart of it finds the run."""
+
+ID, MODEL, INDEX = "context1.id", "context1.model", "context1.index"
+"""Tags: the id of a stage's output, the digest of the model in it, its index; `/status` has the last two."""
+
+
+def lineage_tags(folder: Path) -> dict[str, str]:
+    """The ids of a stage's output as tags of MLflow runs and registered models; {} where no stage made it.
+
+    Of an output that is still being made there is only the id.
+    """
+    tags = {ID: id_of(folder)}
+    if (folder / MANIFEST).is_file():
+        manifest = read_manifest(folder)
+        if any(entry.path.startswith("model/") for entry in manifest.files):
+            tags[MODEL] = manifest.part("model")
+        tags[INDEX] = manifest.summary.get("index_id", "")
+    return {name: value for name, value in tags.items() if value}
 
 
 def tracking_uri(settings: Settings) -> str:

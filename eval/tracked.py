@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from context1.settings import Settings
-from context1.tracking import Tracker
+from context1.tracking import Tracker, lineage_tags
 from eval.columns import COLUMNS
 from eval.table import ALL, SCORES, Key, Row
 
@@ -25,14 +25,13 @@ def log_runs(settings: Settings, rows: list[Row], scores: Path, files: list[Path
     for row in rows:
         by_key[row.policy, row.setting, row.rollouts].append(row)
     injected = os.environ.get("MLFLOW_RUN_ID")
-    with Tracker(
-        settings, "evaluation", {"stage": "evaluate"}, resume_key=f"evaluation {scores.resolve()}"
-    ) as parent:
+    shared = {"stage": "evaluate", **lineage_tags(scores)}
+    with Tracker(settings, "evaluation", shared, resume_key=f"evaluation {scores.resolve()}") as parent:
         parent.dataset(scores / SCORES, "scores")
         for file in files:
             parent.artifact(file)
         for (policy, setting, rollouts), group in by_key.items():
-            tags = {"stage": "evaluate", "policy": policy, "setting": setting, "rollouts": str(rollouts)}
+            tags = {**shared, "policy": policy, "setting": setting, "rollouts": str(rollouts)}
             with Tracker(
                 settings, f"{policy} {setting} k={rollouts}", tags, injected or parent.run_id
             ) as run:

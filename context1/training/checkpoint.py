@@ -21,10 +21,11 @@ ENGINE = "engine"
 class Checkpoints:
     """The checkpoints of one run: `<folder>/step-000012/`, and `<folder>/latest` that names one."""
 
-    def __init__(self, folder: Path, keep: int = 2) -> None:
-        """Every rank holds one; `keep` of them stay on disk."""
+    def __init__(self, folder: Path, keep: int = 2, stage_id: str = "") -> None:
+        """Every rank holds one; `keep` of them stay on disk; each names the stage's output it leads to."""
         self.folder = folder
         self.keep = keep
+        self.stage_id = stage_id
 
     def save(self, trainer: Trainer, step: int, state: dict[str, Any]) -> None:
         """Weights, optimizer, random states and `state` (JSON) as of `step` finished steps.
@@ -42,7 +43,9 @@ class Checkpoints:
         torch.save(_random_state(), partial / f"random-{distributed.rank()}.pt")
         distributed.barrier()
         if distributed.rank() == 0:
-            about = {"step": step, "world": distributed.world(), "state": state}
+            about = {
+                "step": step, "world": distributed.world(), "stage_id": self.stage_id, "state": state
+            }  # fmt: skip
             (partial / STATE).write_text(json.dumps(about))
             shutil.rmtree(final, ignore_errors=True)  # left by a run that was killed before it was pointed at
             partial.rename(final)
@@ -53,7 +56,7 @@ class Checkpoints:
     def load(self, trainer: Trainer) -> tuple[int, dict[str, Any]]:
         """Puts the latest checkpoint into the trainer; (finished steps, state), or (0, {}) if there is none.
 
-        Raises `InputError` if it was written by another number of processes.
+        Raises `InputError` if it was written by another number of processes, or for other work.
         """
         pointer = self.folder / "latest"
         if not pointer.exists():
@@ -64,6 +67,11 @@ class Checkpoints:
             raise InputError(
                 f"{folder}: written by {about['world']} processes, this run has {distributed.world()}; "
                 f"set train.procs={about['world']} or start afresh"
+            )
+        if about.get("stage_id", self.stage_id) != self.stage_id:
+            raise InputError(
+                f"{folder}: belongs to {about['stage_id'][:12]}, this run makes {self.stage_id[:12]}: "
+                "settings or inputs differ; give the same ones or start afresh"
             )
         trainer.engine.load_checkpoint(str(folder), tag=ENGINE, load_module_strict=False)
         _restore_random(torch.load(folder / f"random-{distributed.rank()}.pt", weights_only=True))

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from context1.settings import Settings
 from context1.settings.secrets import secret_variables
 from context1.stage import atomic_write
+from context1.tracking import ID
 from context1.training.launch import launch, worker_command
 
 
@@ -24,6 +25,13 @@ class Job(BaseModel):
     output: Path
     id: str = Field(default_factory=lambda: uuid4().hex)
     """Stays when half-done work is continued, so that MLflow sees one run."""
+    stage_id: str = ""
+    """Id of the stage's output, as its manifest will name it; checkpoints and the MLflow run carry it."""
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Of its MLflow run."""
+        return {"stage": self.stage, **({ID: self.stage_id} if self.stage_id else {})}
 
 
 def run_job(job: Job) -> None:

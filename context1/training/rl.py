@@ -41,7 +41,7 @@ def work(job: Job) -> None:
     profile = make_profile(settings.profile, tokenizer)
     model = open_model(job, job.inputs["start"], tokenizer, profile)
     trainer = Trainer(model, settings.train, optimizer=rl.optimizer, lr=rl.lr, lr_matrix=rl.lr_matrix)
-    checkpoints = Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep)
+    checkpoints = Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep, job.stage_id)
     player = Player(
         model,
         tokenizer,
@@ -59,7 +59,7 @@ def work(job: Job) -> None:
     history: list[dict[str, float]] = state.get("history", [])
     episodes = sum(len(step) for step in plan) * rl.rollouts
     with (
-        Tracker(settings, "rl", {"stage": "rl"}, resume_key=job.id) as tracker,
+        Tracker(settings, "rl", job.tags, resume_key=job.id) as tracker,
         progress(episodes // distributed.world(), "rl episodes") as advance,
     ):
         tracker.params({"rl": rl.model_dump(), "train": settings.train.model_dump()})

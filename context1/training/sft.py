@@ -57,7 +57,7 @@ def work(job: Job) -> None:
         raise InputError(f"sft: no trajectory was kept of {len(played)}: {kept.dropped or 'there are none'}")
     steps = sft.steps or steps_for(rows, sft.batch_tokens, sft.epochs)
     with (
-        Tracker(settings, "sft", {"stage": "sft"}, resume_key=job.id) as tracker,
+        Tracker(settings, "sft", job.tags, resume_key=job.id) as tracker,
         progress(steps, "sft steps") as advance,
     ):
         tracker.params({"sft": sft.model_dump(), "train": settings.train.model_dump()})
@@ -66,7 +66,7 @@ def work(job: Job) -> None:
             [Phase("teacher", rows, steps)],
             sft,
             seed=settings.train.seed,
-            checkpoints=Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep),
+            checkpoints=Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep, job.stage_id),
             checkpoint_every=settings.train.checkpoint_every,
             rename=Renamer(tokenizer) if sft.rename else None,
             log=_Log(tracker, advance, steps),

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from context1.manifest import id_of
 from context1.models.folders import folder_of
 from context1.settings import (
     ModelSettings,
@@ -93,7 +94,7 @@ def _run(
     name: str, settings: Settings, config: BaseModel, inputs: dict[str, Path], output: Path, fresh: bool
 ) -> dict[str, Any]:
     def body(partial: Path) -> dict[str, Any]:
-        run_job(Job(stage=name, settings=settings, inputs=inputs, output=partial))
+        run_job(Job(stage=name, settings=settings, inputs=inputs, output=partial, stage_id=id_of(partial)))
         summary: dict[str, Any] = json.loads((partial / ".summary.json").read_text())
         for leftover in LEFTOVERS:
             path = partial / leftover

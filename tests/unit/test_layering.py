@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 ROOMS = [
-    "settings", "schema", "storage", "stage", "tracking", "tokens", "models", "corpus", "search", "rewards",
-    "policy", "harness", "tasks", "training", "quantization", "cluster", "serving", "cli",
+    "settings", "schema", "storage", "stage", "tracking", "lineage", "tokens", "models", "corpus", "search",
+    "rewards", "policy", "harness", "tasks", "training", "quantization", "cluster", "serving", "cli",
 ]  # fmt: skip
 """From the top down."""
 

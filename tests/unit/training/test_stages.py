@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from context1.manifest import read_manifest
 from context1.settings import Settings
 from context1.training import job, stages
 
@@ -57,9 +58,12 @@ def test_work_keeps_its_id_until_it_begins_afresh(tmp_path: Path, monkeypatch: p
     given, settings = tmp_path / "given", Settings.load(profile="smoke")
     given.write_text("stands for all inputs")
     seen: list[str] = []
+    outputs: set[str] = set()
 
     def killed(command: list[str], *_: object, **__: object) -> None:
-        seen.append(json.loads(Path(command[-1]).read_text())["id"])
+        work = json.loads(Path(command[-1]).read_text())
+        seen.append(work["id"])
+        outputs.add(work["stage_id"])
         raise KeyboardInterrupt
 
     monkeypatch.setattr(job, "launch", killed)
@@ -67,6 +71,9 @@ def test_work_keeps_its_id_until_it_begins_afresh(tmp_path: Path, monkeypatch: p
         with pytest.raises(KeyboardInterrupt):
             stages.rl(settings, given, given, given, tmp_path / "rl", fresh)
     assert seen[0] == seen[1] != seen[2]
+    monkeypatch.setattr(stages, "run_job", trained)
+    stages.rl(settings, given, given, given, tmp_path / "rl")
+    assert outputs == {read_manifest(tmp_path / "rl").id}, "the job bears another id than what it makes"
 
 
 def test_another_model_in_the_folder_is_another_start(

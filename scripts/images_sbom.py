@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def ask(tag: str) -> dict[str, Any]:
-    """`python`: name, version, licence or None. `debian`: name, version, architecture. `release` of Debian."""
+    """`python`: name, version, licence if named; `debian`: name, version, architecture; `release`: a word."""
     command = [DOCKER, "run", "--rm", "--network=none", "--entrypoint=python3", tag, "-c", ASK]
     answer: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     return answer

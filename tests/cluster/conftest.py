@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.build import ARCHIVE, ROOT
+from tests.cluster.build import ARCHIVE, FOLDER, ROOT
+from tests.cluster.dockerd import docker_daemon
 from tests.cluster.kube import STARTER, Kube, own_cluster
 from tests.cluster.trained import Trained, train
 from tests.conftest import skip_or_fail
@@ -46,6 +47,19 @@ def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
         skip_or_fail(f"no images in {ARCHIVE}; `make cluster-images` builds them")
     with own_cluster(tmp_path_factory.mktemp("cluster"), path) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def docker() -> Iterator[dict[str, str]]:
+    """Environment in which `$DOCKER` talks to a daemon that has the images, and no network for containers."""
+    if os.geteuid() != 0:
+        skip_or_fail("a docker daemon of one's own needs root")
+    if not shutil.which("dockerd"):
+        skip_or_fail("missing: dockerd; `make cluster-tools` installs it")
+    if not ARCHIVE.exists():
+        skip_or_fail(f"no images in {FOLDER}; `make cluster-images` builds them")
+    with docker_daemon(FOLDER / "docker") as environment:
+        yield environment
 
 
 @pytest.fixture(scope="session")

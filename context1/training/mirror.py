@@ -29,7 +29,7 @@ class Mirror:
     def forget(self, path: Path) -> None:
         """Removes a file or folder, here and in storage; one that is gone is no error."""
         if self.storage:
-            for key in [self._key(path), *self.storage.list(self._key(path))]:
+            for key in self.storage.list(self._key(path)) if path.is_dir() else [self._key(path)]:
                 self.storage.delete(key)
         shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 

@@ -50,7 +50,8 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> StorageSettings:
 
 
 def job_of(root: Path, stage: str, storage: StorageSettings, output: Path) -> Job:
-    own = {"runs": str(root), "storage": storage, **(SHORT if stage == "rl" else {})}
+    secrets = {name: getattr(storage, name).get_secret_value() for name in ("access_key", "secret_key")}
+    own = {"runs": str(root), "storage": storage.model_dump() | secrets, **(SHORT if stage == "rl" else {})}
     settings = Settings.load(profile="smoke", overrides={**TINY, **own})
     inputs = {"index": root / "index", "tasks": root / "generate"}
     if stage == "rl":

@@ -138,7 +138,7 @@ class Api:
             return Conflict(said)
         if error.status in (401, 403):
             return InputError(
-                f"Kubernetes at {self._host} refuses: {said}; the chart helm/context1-train has a Role that allows it"
+                f"Kubernetes at {self._host} refuses: {said}; the chart context1-train has a Role for it"
             )
         if error.status == 429 or not error.status or error.status >= 500:
             return ClusterUnavailable(self._away(said))

@@ -149,8 +149,8 @@ class _Following:
             return
         if self.ran > self.settings.deadline_hours * 3600:
             raise WorkerFailed(
-                f"TrainJob {self.launcher.name} ran for cluster.deadline_hours={self.settings.deadline_hours} and "
-                "is ended; what it has done is kept"
+                f"{self.launcher.name} ran for cluster.deadline_hours={self.settings.deadline_hours} "
+                "and is ended; what it has done is kept"
             )
         wait = None if self.course.suspended else self._waiting(now)
         self.pending = self.pending + passed if wait else 0.0

@@ -37,7 +37,7 @@ class ClusterSettings(Section):
     queue: str = ""
     """Kueue's LocalQueue; empty: none."""
     run: str = ""
-    """Identity of the pipeline run, as a label; empty: KFP's run in its pods, else the output folder's path."""
+    """Identity of the pipeline run; empty: KFP's own in its pods, elsewhere the output folder's path."""
     deadline_hours: float = Field(72, gt=0)
     """A job that ran longer is ended; the time that it was suspended does not count."""
     pending_seconds: float = Field(1800, gt=0)

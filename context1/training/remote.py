@@ -1,7 +1,7 @@
 """A job in storage, through which it reaches other machines and its result comes back.
 
-`inputs/<digest>/` is shared by all jobs that read it; `jobs/<name>/` holds `job.json`, `result/`, and `work/`,
-which is what a restart needs.
+`inputs/<digest>/` is shared by all jobs that read it; `jobs/<name>/` holds `job.json`, `result/`, and what a
+restart needs in `work/`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class RemoteJob:
             self.storage.get(key, output / key.removeprefix(f"{prefix}/"))
 
     def remove(self) -> None:
-        """Removes all but the inputs, which other jobs may read; the summary first, so that none reads half."""
+        """Removes all but the inputs, which other jobs may read; the summary first: none reads half."""
         self.storage.delete(f"{self.folder}/result/{SUMMARY}")
         for key in self.storage.list(self.folder):
             self.storage.delete(key)

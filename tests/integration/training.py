@@ -1,4 +1,4 @@
-"""What tests of killed runs share: the smallest settings, what both stages read, and how runs are compared."""
+"""What tests of killed runs share: the smallest settings, what both stages read, how runs compare."""
 
 from __future__ import annotations
 

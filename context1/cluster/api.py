@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -46,6 +47,8 @@ class Api:
     def __init__(self, settings: ClusterSettings) -> None:
         configuration, namespace = _configuration(settings)
         configuration.retries = False
+        if not configuration.verify_ssl:  # the kubeconfig says so; once is enough to know
+            warnings.simplefilter("once", urllib3.exceptions.InsecureRequestWarning)
         self.client = client.ApiClient(configuration)
         self.namespace = settings.namespace or namespace
         self.patience = settings.outage_seconds

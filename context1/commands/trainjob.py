@@ -14,9 +14,9 @@ from context1.errors import InputError
 app = typer.Typer(
     no_args_is_help=True,
     help="Training on a cluster: what is rendered, what is there, and its end.\n\n"
-    "`context1 sft` and `context1 rl` train as a Kubeflow TrainJob with `--set cluster.launcher=trainjob` and "
-    "a `storage.uri`. They follow it to its end and clean up; the same command, given again, goes on where "
-    "a killed one stopped. These commands are for looking before, and for what was left behind.",
+    "`context1 sft` and `context1 rl` train as a Kubeflow TrainJob with `--set cluster.launcher=trainjob` "
+    "and a `storage.uri`. They follow it to its end and clean up; the same command, given again, goes on "
+    "where a killed one stopped. These commands are for looking before, and for what was left behind.",
 )
 
 Run = Annotated[str, typer.Option("--run", help="Only those of this run.")]

@@ -15,11 +15,11 @@ import typer
 
 from context1.collector import collect_seldom
 from context1.commands.flat import flat
-from context1.errors import InputError, StorageUnavailable, WorkerFailed
+from context1.errors import ClusterUnavailable, InputError, StorageUnavailable, WorkerFailed
 from context1.search.backend import SearchUnavailable
 
 COMMANDS = [
-    "demo", "data", "index", "sft", "rl", "eval", "search", "serve", "mcp", "pull", "lineage",
+    "demo", "data", "index", "sft", "rl", "trainjob", "eval", "search", "serve", "mcp", "pull", "lineage",
     "gc", "settings", "doctor",
 ]  # fmt: skip
 """In the order of the help."""
@@ -54,7 +54,7 @@ def main() -> None:
         app()
     except InputError as error:
         _leave(f"error: {error}", 2)
-    except (SearchUnavailable, StorageUnavailable) as error:
+    except (SearchUnavailable, StorageUnavailable, ClusterUnavailable) as error:
         _leave(f"error: {error}", 1)
     except WorkerFailed as error:
         _leave(f"error: {error}\n{RESUMES}", 1)

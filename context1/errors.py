@@ -12,5 +12,9 @@ class StorageUnavailable(Exception):
     """The store of artifacts cannot be reached, past the client's own retries."""
 
 
+class ClusterUnavailable(Exception):
+    """Kubernetes does not answer, for longer than we wait."""
+
+
 class WorkerFailed(RuntimeError):
     """A process that did part of a stage's work died; the message says which, how, and its last lines."""

@@ -42,14 +42,20 @@ class S3Server:
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A real S3 server without TLS; empty at first."""
-    folder = tmp_path_factory.mktemp("s3")
+    with s3_running(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@contextmanager
+def s3_running(folder: Path, host: str = "127.0.0.1") -> Iterator[S3Server]:
+    """The server at an address of this machine, for the block."""
     credentials = [{"accessKey": ACCESS, "secretKey": SECRET}]
     identity = {"name": "tests", "credentials": credentials, "actions": ["Admin", "Read", "Write", "List"]}
     (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
     ports = free_ports(8)
     command = [
         str(Path(sys.executable).with_name("weed")), "server", "-dir", str(folder), "-s3", "-s3.port.lance=0",
-        "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1",
+        "-ip", host, "-ip.bind", host,
         f"-master.port={ports[0]}", f"-master.port.grpc={ports[1]}",
         f"-volume.port={ports[2]}", f"-volume.port.grpc={ports[3]}",
         f"-filer.port={ports[4]}", f"-filer.port.grpc={ports[5]}",
@@ -57,7 +63,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         f"-s3.config={folder / 's3.json'}",
         "-master.volumeSizeLimitMB=64", "-volume.max=100", "-volume.minFreeSpace=1",
     ]  # fmt: skip
-    endpoint = f"127.0.0.1:{ports[6]}"
+    endpoint = f"{host}:{ports[6]}"
     # An unsigned request is refused, which says that the server is up and knows its keys.
     with running(command, folder, lambda: http_status(f"http://{endpoint}/") == 403):
         yield S3Server(endpoint, ACCESS, SECRET)

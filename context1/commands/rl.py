@@ -30,8 +30,10 @@ def rl(*, start: Start = None, options: RunOptions) -> None:
     if options.dry_run:
         show_plan(settings, folder, ["rl"], options.fresh)
         return
+    from context1.cluster.training import runner
     from context1.training.stages import rl as stage
 
     index, tasks = need_stage(folder / "index"), need_stage(folder / "generate")
     first = need_stage(start or folder / "sft")
-    show_summary("rl", stage(settings, index, tasks, first, folder / "rl", options.fresh))
+    run = runner(settings)
+    show_summary("rl", stage(settings, index, tasks, first, folder / "rl", options.fresh, run=run))

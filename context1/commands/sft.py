@@ -32,7 +32,9 @@ def sft(*, start: Start = None, options: RunOptions) -> None:
     if options.dry_run:
         show_plan(settings, folder, ["sft"], options.fresh)
         return
+    from context1.cluster.training import runner
     from context1.training.stages import sft as stage
 
     index, tasks = need_stage(folder / "index"), need_stage(folder / "generate")
-    show_summary("sft", stage(settings, index, tasks, folder / "sft", options.fresh, start=start))
+    run = runner(settings)
+    show_summary("sft", stage(settings, index, tasks, folder / "sft", options.fresh, start=start, run=run))

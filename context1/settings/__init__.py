@@ -4,6 +4,7 @@
 environment and overrides over them, in that order, and remembers where each field came from.
 """
 
+from context1.settings.cluster import ClusterSettings
 from context1.settings.corpus import CorpusSettings, SearchSettings
 from context1.settings.endpoints import EmbeddingSettings, EndpointSettings, RerankingSettings
 from context1.settings.evaluation import EvalSettings
@@ -23,6 +24,7 @@ from context1.settings.vllm import VllmSettings
 __all__ = [
     "PRESETS",
     "Budget",
+    "ClusterSettings",
     "CorpusSettings",
     "CorpusTaskSettings",
     "EmbeddingSettings",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import SecretStr
+from pydantic import Field, SecretStr
 
 from context1.settings.section import Section
 
@@ -25,9 +25,9 @@ class StorageSettings(Section):
     """S3 endpoint, `host:port`; empty: Amazon's."""
     region: str = "us-east-1"
     """S3 region."""
-    access_key: SecretStr = SecretStr("")
+    access_key: SecretStr = Field(SecretStr(""), exclude=True)
     """S3 access key; never printed or stored."""
-    secret_key: SecretStr = SecretStr("")
+    secret_key: SecretStr = Field(SecretStr(""), exclude=True)
     """S3 secret key; never printed or stored."""
     secure: bool = True
     """HTTPS."""

@@ -39,7 +39,7 @@ class TrainSettings(Section):
     """What SFT and RL share: processes and optimizer."""
 
     procs: int = Field(2, ge=1)
-    """Data-parallel processes on this machine."""
+    """Data-parallel processes, over all machines."""
     threads: int = Field(1, ge=1)
     """CPU threads a process."""
     device: Literal["auto", "cpu", "cuda"] = "auto"

@@ -11,6 +11,7 @@ from pydantic import PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from context1.errors import InputError
+from context1.settings.cluster import ClusterSettings
 from context1.settings.corpus import CorpusSettings, SearchSettings
 from context1.settings.evaluation import EvalSettings
 from context1.settings.fields import Given, leaves, nest, shown
@@ -64,6 +65,7 @@ class Settings(BaseSettings):
     tracking: TrackingSettings = TrackingSettings()
     storage: StorageSettings = StorageSettings()
     serve: ServeSettings = ServeSettings()
+    cluster: ClusterSettings = ClusterSettings()
 
     _given: dict[str, Given] = PrivateAttr(default_factory=dict)
 

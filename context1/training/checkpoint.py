@@ -1,10 +1,9 @@
-"""Checkpoints that a kill cannot break: written aside, renamed into place, then pointed at."""
+"""Checkpoints that a kill cannot break: written aside, renamed into place, mirrored, then pointed at."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ import torch
 from context1.errors import InputError
 from context1.jsonl import atomic_write
 from context1.training import distributed
+from context1.training.mirror import Mirror
 from context1.training.trainer import Trainer
 
 STATE = "state.json"
@@ -19,11 +19,15 @@ ENGINE = "engine"
 
 
 class Checkpoints:
-    """The checkpoints of one run: `<folder>/step-000012/`, and `<folder>/latest` that names one."""
+    """The checkpoints of one run: `checkpoints/step-000012/`, and `checkpoints/latest` that names one.
 
-    def __init__(self, folder: Path, keep: int = 2, stage_id: str = "") -> None:
+    A machine's folder holds what its own ranks wrote; the mirror holds all.
+    """
+
+    def __init__(self, mirror: Mirror, keep: int = 2, stage_id: str = "") -> None:
         """Every rank holds one; `keep` of them stay on disk; each names the stage's output it leads to."""
-        self.folder = folder
+        self.mirror = mirror
+        self.folder = mirror.folder / "checkpoints"
         self.keep = keep
         self.stage_id = stage_id
 
@@ -33,7 +37,7 @@ class Checkpoints:
         Called by all ranks together. `state` is what rank 0 passes.
         """
         partial, final = self.folder / f".step-{step:06d}.partial", self.folder / f"step-{step:06d}"
-        if distributed.rank() == 0:
+        if distributed.first_of_machine():
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
         distributed.barrier()
@@ -47,9 +51,16 @@ class Checkpoints:
                 "step": step, "world": distributed.world(), "stage_id": self.stage_id, "state": state
             }  # fmt: skip
             (partial / STATE).write_text(json.dumps(about))
+        if distributed.first_of_machine():
             shutil.rmtree(final, ignore_errors=True)  # left by a run that was killed before it was pointed at
             partial.rename(final)
+            self.mirror.keep(final)
+        distributed.barrier()
+        if distributed.rank() == 0:
             atomic_write(self.folder / "latest", final.name)
+            self.mirror.keep(self.folder / "latest")
+        distributed.barrier()
+        if distributed.first_of_machine():
             self._forget()
         distributed.barrier()
 
@@ -81,7 +92,7 @@ class Checkpoints:
     def _forget(self) -> None:
         old = sorted(self.folder.glob("step-*"))[: -self.keep]
         for folder in [*old, *self.folder.glob(".step-*.partial")]:
-            shutil.rmtree(folder, ignore_errors=True)
+            self.mirror.forget(folder)
 
 
 def _random_state() -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from context1.harness.profile import HarnessProfile
 from context1.harness.rollouts import Job, run_rollouts
@@ -14,9 +13,10 @@ from context1.policy.teacher import TeacherPolicy
 from context1.schema import Task, Trajectory
 from context1.search.backend import SearchBackend
 from context1.settings import Settings
-from context1.stage import read_jsonl, write_jsonl
+from context1.stage import atomic_write, read_jsonl, write_jsonl
 from context1.tokens.tokenizer import Tokenizer
 from context1.training import distributed
+from context1.training.mirror import Mirror
 
 TOGETHER = 64
 """Episodes that run at once: enough for the backend to batch the queries' embeddings."""
@@ -34,15 +34,17 @@ def teacher_trajectories(
     profile: HarnessProfile,
     tokenizer: Tokenizer,
     settings: Settings,
-    folder: Path,
+    mirror: Mirror,
     on_done: Callable[[Trajectory], None],
 ) -> list[Trajectory]:
     """`settings.sft.rollouts` episodes a task, task after task; the same list on every rank.
 
-    Each rank plays every so-manieth task into a file of its own in `folder`; finished files are reused.
+    Each rank plays every so-manieth task into a file of its own in the mirror's folder; finished files are
+    reused.
     """
     rollouts, rank, world = settings.sft.rollouts, distributed.rank(), distributed.world()
-    path = folder / f"teacher-{rank}-of-{world}.jsonl.gz"
+    paths = [mirror.folder / f"teacher-{r}-of-{world}.jsonl.gz" for r in range(world)]
+    path = paths[rank]
     if not path.exists():
         jobs = [
             Job(EpisodeKey(settings.train.seed, 0, task.id, rollout), task, backend)
@@ -52,8 +54,11 @@ def teacher_trajectories(
         teacher = TeacherPolicy(tokenizer, settings.teacher, settings.profile.justifications)
         played = asyncio.run(run_rollouts(jobs, teacher, profile, tokenizer, wave=TOGETHER, on_done=on_done))
         write_jsonl(path, played)
-    distributed.barrier()
-    parts = [list(read_jsonl(folder / f"teacher-{r}-of-{world}.jsonl.gz", Trajectory)) for r in range(world)]
+        mirror.keep(path)
+    for other, packed in zip(paths, distributed.gathered(path.read_bytes()), strict=True):
+        if not other.exists():  # another machine's
+            atomic_write(other, packed)
+    parts = [list(read_jsonl(one, Trajectory)) for one in paths]
     taken = [0] * world
     out = []
     for index in range(len(tasks)):

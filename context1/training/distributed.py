@@ -14,7 +14,7 @@ import torch.distributed as dist
 T = TypeVar("T")
 
 RENDEZVOUS = "CONTEXT1_RENDEZVOUS"
-"""File through which the ranks of one machine find each other; without it, torchrun's variables."""
+"""File through which the ranks of one machine find each other; without it, MASTER_ADDR and MASTER_PORT."""
 TIMEOUT = timedelta(minutes=60)
 """Longest wait for a slower rank: a wave of rollouts may take this long."""
 
@@ -55,6 +55,11 @@ def stop() -> None:
 def rank() -> int:
     """This process's number, from 0."""
     return dist.get_rank() if dist.is_initialized() else 0
+
+
+def first_of_machine() -> bool:
+    """Whether this is the rank that tends its machine's folder."""
+    return not dist.is_initialized() or os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def world() -> int:

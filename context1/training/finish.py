@@ -19,11 +19,10 @@ from context1.schema import Task
 from context1.stage import atomic_write, read_jsonl
 from context1.tokens.tokenizer import Tokenizer
 from context1.training import distributed
-from context1.training.job import Job
+from context1.training.job import SUMMARY, Job
 
 MODEL = "model"
 METRICS = "metrics.jsonl"
-SUMMARY = ".summary.json"
 
 
 def open_model(job: Job, path: Path | str, tokenizer: Tokenizer, profile: HarnessProfile) -> PreTrainedModel:

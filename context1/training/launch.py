@@ -1,4 +1,4 @@
-"""Starts the ranks of a training run on this machine, shows what they say, and ends them all if one fails."""
+"""Starts this machine's ranks of a training run, shows what they say, and ends them all if one fails."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -24,6 +25,33 @@ TAIL = 30
 """Last lines of a failed rank that are shown."""
 
 
+@dataclass(frozen=True, slots=True)
+class Node:
+    """This machine among those that train together."""
+
+    number: int = 0
+    count: int = 1
+    address: str = ""
+    """Host of machine 0, where the ranks meet; needed where there are several machines."""
+    port: int = 29400
+
+    def environment(self, local: int, procs: int, folder: Path) -> dict[str, str]:
+        """What tells the `local`-th of this machine's `procs` ranks who it is and where the others are."""
+        own = {
+            "RANK": str(self.number * procs + local),
+            "LOCAL_RANK": str(local),
+            "LOCAL_WORLD_SIZE": str(procs),
+            "WORLD_SIZE": str(self.count * procs),
+        }
+        if self.count > 1:
+            own |= {"MASTER_ADDR": self.address, "MASTER_PORT": str(self.port)}
+        else:
+            own["CONTEXT1_RENDEZVOUS"] = str(folder / "rendezvous")
+        if self.count * procs > 1 and sys.platform == "linux" and self.address in ("", "127.0.0.1"):
+            own["GLOO_SOCKET_IFNAME"] = "lo"
+        return own
+
+
 def launch(
     command: Sequence[str],
     procs: int,
@@ -31,18 +59,21 @@ def launch(
     threads: int = 1,
     device: str = "cpu",
     env: Mapping[str, str] | None = None,
+    node: Node | None = None,
 ) -> None:
     """Runs `command` as `procs` ranks of `threads` threads each, and returns when all have ended well.
 
-    Rank 0's output passes through; the others' is kept for the error message. When one rank fails, all
-    are killed with everything they started. Raises `InputError` with the message of a rank that met one,
+    The first one's output passes through; the others' is kept for the error message. When one rank fails,
+    all are killed with everything they started. Raises `InputError` with the message of a rank that met one,
     `WorkerFailed` otherwise.
     """
+    node = node or Node()
     with tempfile.TemporaryDirectory(prefix="context1-ranks-") as folder:
-        ranks = [
-            _Rank(rank, command, _environment(rank, procs, threads, device, Path(folder), env or {}))
-            for rank in range(procs)
-        ]
+        ranks = []
+        for local in range(procs):
+            who = node.environment(local, procs, Path(folder))
+            how = _environment(local, threads, device, Path(folder))
+            ranks.append(_Rank(local, command, {**os.environ, **who, **how, **(env or {})}))
         try:
             failed = _first_failure(ranks)
         finally:
@@ -57,15 +88,9 @@ def worker_command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", module, *arguments]
 
 
-def _environment(
-    rank: int, procs: int, threads: int, device: str, folder: Path, extra: Mapping[str, str]
-) -> dict[str, str]:
+def _environment(local: int, threads: int, device: str, folder: Path) -> dict[str, str]:
     own = {
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(procs),
-        "CONTEXT1_RENDEZVOUS": str(folder / "rendezvous"),
-        ERROR_FILE: str(folder / f"error-{rank}.json"),
+        ERROR_FILE: str(folder / f"error-{local}.json"),
         "OMP_NUM_THREADS": str(threads),
         "OMP_WAIT_POLICY": "PASSIVE",
         "TOKENIZERS_PARALLELISM": "false",
@@ -73,16 +98,15 @@ def _environment(
     }
     if device == "cpu":
         own |= {"DS_ACCELERATOR": "cpu", "CUDA_VISIBLE_DEVICES": ""}
-    if procs > 1 and sys.platform == "linux":
-        own["GLOO_SOCKET_IFNAME"] = "lo"
-    return {**os.environ, **own, **extra}
+    return own
 
 
 class _Rank:
     """One process in a session of its own, so that its whole tree can be killed."""
 
-    def __init__(self, rank: int, command: Sequence[str], env: Mapping[str, str]) -> None:
-        self.rank = rank
+    def __init__(self, local: int, command: Sequence[str], env: Mapping[str, str]) -> None:
+        self.local = local
+        self.name = f"rank {env['RANK']} of {env['WORLD_SIZE']}"
         self.tail: deque[str] = deque(maxlen=TAIL)
         self.process = subprocess.Popen(
             command,
@@ -101,7 +125,7 @@ class _Rank:
     def _read(self, stream: IO[str]) -> None:
         for line in stream:
             self.tail.append(line.rstrip())
-            if self.rank == 0:
+            if self.local == 0:
                 sys.stderr.write(line)
                 sys.stderr.flush()
 
@@ -135,12 +159,12 @@ def _cause(ranks: Sequence[_Rank], failed: _Rank, folder: Path) -> Exception:
         if report["kind"] == "input":
             return InputError(report["message"])
         lines = "\n".join(first.tail)
-        return WorkerFailed(f"rank {first.rank} of {len(ranks)}: {report['message']}\n{lines}")
+        return WorkerFailed(f"{first.name}: {report['message']}\n{lines}")
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
     hint = " (out of memory?)" if code == -signal.SIGKILL else ""
     lines = "\n".join(failed.tail)
-    return WorkerFailed(f"rank {failed.rank} of {len(ranks)} {how}{hint}; its last lines:\n{lines}")
+    return WorkerFailed(f"{failed.name} {how}{hint}; its last lines:\n{lines}")
 
 
 def _report_of(rank: _Rank, folder: Path) -> Path:
-    return folder / f"error-{rank.rank}.json"
+    return folder / f"error-{rank.local}.json"

@@ -37,11 +37,12 @@ def work(job: Job) -> None:
     Writes `model/`, `metrics.jsonl` and a summary; `checkpoints/` and `waves/` are for a restart alone.
     """
     settings, rl = job.settings, job.settings.rl
+    mirror = job.mirror()
     tokenizer = load_tokenizer(settings.profile.tokenizer)
     profile = make_profile(settings.profile, tokenizer)
     model = open_model(job, job.inputs["start"], tokenizer, profile)
     trainer = Trainer(model, settings.train, optimizer=rl.optimizer, lr=rl.lr, lr_matrix=rl.lr_matrix)
-    checkpoints = Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep, job.stage_id)
+    checkpoints = Checkpoints(mirror, settings.train.checkpoint_keep, job.stage_id)
     player = Player(
         model,
         tokenizer,
@@ -50,7 +51,7 @@ def work(job: Job) -> None:
         rl.temperature,
         rl.rollouts,
         settings.train.seed,
-        job.output / "waves",
+        mirror,
     )
     tasks = [task for task in read_tasks(job.inputs["tasks"]) if task.split == "train"]
     plan = task_plan(tasks, rl, settings.train.seed)
@@ -75,7 +76,7 @@ def work(job: Job) -> None:
             try:
                 metrics = rl_step(trainer, groups, rl, step)
             except TooManyLost:
-                if distributed.rank() == 0:
+                if distributed.first_of_machine():
                     player.forget_lost(step)
                 raise
             metrics |= {"beta": beta, **times(groups, metrics, started, played, busy)}
@@ -86,6 +87,7 @@ def work(job: Job) -> None:
                 checkpoints.save(trainer, step + 1, {"history": history})
                 if distributed.rank() == 0:
                     write_metrics(job.output, history)
+                if distributed.first_of_machine():
                     player.forget(step + 1)
         summary = {
             "tasks": len(tasks),

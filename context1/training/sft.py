@@ -37,6 +37,7 @@ def work(job: Job) -> None:
     Writes `model/`, `metrics.jsonl` and a summary.
     """
     settings, sft = job.settings, job.settings.sft
+    mirror = job.mirror()
     tokenizer = load_tokenizer(settings.profile.tokenizer)
     profile = make_profile(settings.profile, tokenizer)
     path = job.inputs.get("start", settings.model.path)
@@ -49,7 +50,7 @@ def work(job: Job) -> None:
     backend = open_backend(settings, job.inputs["index"])
     with progress(len(chosen) * sft.rollouts // distributed.world(), "teacher episodes") as advance:
         played = teacher_trajectories(
-            chosen, backend, profile, tokenizer, settings, job.output, lambda _: advance(1)
+            chosen, backend, profile, tokenizer, settings, mirror, lambda _: advance(1)
         )
     kept = keep(played, {task.id: task for task in tasks}, sft, settings.train.seed)
     rows = [with_environment(row, sft.env_weight) for one in kept.trajectories for row in rows_of(one)]
@@ -66,7 +67,7 @@ def work(job: Job) -> None:
             [Phase("teacher", rows, steps)],
             sft,
             seed=settings.train.seed,
-            checkpoints=Checkpoints(job.output / "checkpoints", settings.train.checkpoint_keep, job.stage_id),
+            checkpoints=Checkpoints(mirror, settings.train.checkpoint_keep, job.stage_id),
             checkpoint_every=settings.train.checkpoint_every,
             rename=Renamer(tokenizer) if sft.rename else None,
             log=_Log(tracker, advance, steps),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,13 @@ from context1.settings import (
     TrainSettings,
 )
 from context1.stage import run_stage
-from context1.training.job import Job, run_job
+from context1.training.job import SUMMARY, Job, run_job
 
-LEFTOVERS = ("checkpoints", "waves", "job.json", ".summary.json")
+LEFTOVERS = ("checkpoints", "waves", "job.json", SUMMARY)
 """What only an unfinished run needs."""
+
+Run = Callable[[Job], None]
+"""Trains a job: its output folder holds `SUMMARY` and the results when it returns."""
 
 
 class SftConfig(BaseModel):
@@ -62,27 +66,35 @@ def sft(
     fresh: bool = False,
     *,
     start: Path | None = None,
+    run: Run | None = None,
 ) -> dict[str, Any]:
     """Fine-tunes on the teacher's episodes; the model is in `model_of(output)`.
 
     `start` is the output of an earlier training stage or a model's folder; None starts from
-    `settings.model`. Raises `InputError`, `WorkerFailed`.
+    `settings.model`. `run` trains elsewhere than on this machine. Raises `InputError`, `WorkerFailed`.
     """
     config = SftConfig(**{name: getattr(settings, name) for name in SftConfig.model_fields})
     inputs = {"index": index, "tasks": tasks}
     # A folder is an input, so that another model in it is not taken for the one that was trained on.
     if (folder := model_of(start) if start else folder_of(settings.model.path)) is not None:
         inputs["start"] = folder
-    return _run("sft", settings, config, inputs, output, fresh)
+    return _run("sft", settings, config, inputs, output, fresh, run)
 
 
 def rl(
-    settings: Settings, index: Path, tasks: Path, start: Path, output: Path, fresh: bool = False
+    settings: Settings,
+    index: Path,
+    tasks: Path,
+    start: Path,
+    output: Path,
+    fresh: bool = False,
+    *,
+    run: Run | None = None,
 ) -> dict[str, Any]:
     """Improves the model in `start` with CISPO; the model is in `model_of(output)`."""
     config = RlConfig(**{name: getattr(settings, name) for name in RlConfig.model_fields})
     inputs = {"index": index, "tasks": tasks, "start": model_of(start)}
-    return _run("rl", settings, config, inputs, output, fresh)
+    return _run("rl", settings, config, inputs, output, fresh, run)
 
 
 def model_of(folder: Path) -> Path:
@@ -91,11 +103,18 @@ def model_of(folder: Path) -> Path:
 
 
 def _run(
-    name: str, settings: Settings, config: BaseModel, inputs: dict[str, Path], output: Path, fresh: bool
+    name: str,
+    settings: Settings,
+    config: BaseModel,
+    inputs: dict[str, Path],
+    output: Path,
+    fresh: bool,
+    run: Run | None,
 ) -> dict[str, Any]:
     def body(partial: Path) -> dict[str, Any]:
-        run_job(Job(stage=name, settings=settings, inputs=inputs, output=partial, stage_id=id_of(partial)))
-        summary: dict[str, Any] = json.loads((partial / ".summary.json").read_text())
+        job = Job(stage=name, settings=settings, inputs=inputs, output=partial, stage_id=id_of(partial))
+        (run or run_job)(job)
+        summary: dict[str, Any] = json.loads((partial / SUMMARY).read_text())
         for leftover in LEFTOVERS:
             path = partial / leftover
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

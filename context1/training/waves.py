@@ -7,7 +7,6 @@ fixed by the settings alone. A wave starts with an empty cache, so it does not d
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -24,6 +23,9 @@ from context1.schema import Task, Trajectory
 from context1.search.backend import SearchBackend
 from context1.stage import read_jsonl, write_jsonl
 from context1.tokens.tokenizer import Tokenizer
+from context1.training.mirror import Mirror
+
+WAVES = "waves"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def deal_waves(groups: int, rollouts: int, wave: int, world: int) -> list[Wave]:
 
 @dataclass(slots=True)
 class Player:
-    """Plays waves with the current weights of `model`, and keeps them in `folder` until they are trained."""
+    """Plays waves with the current weights of `model`, and keeps them in `mirror` until they are trained."""
 
     model: PreTrainedModel
     tokenizer: Tokenizer
@@ -55,7 +57,7 @@ class Player:
     temperature: float
     rollouts: int
     seed: int
-    folder: Path
+    mirror: Mirror
 
     def play(
         self, step: int, tasks: Sequence[Task], wave: Wave, on_done: Callable[[Trajectory], None]
@@ -77,24 +79,24 @@ class Player:
             self.model, self.tokenizer, self.temperature, version=f"step-{step}", batch=len(jobs)
         )
         trajectories = asyncio.run(run_rollouts(jobs, policy, self.profile, self.tokenizer, on_done=on_done))
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_jsonl(path, trajectories)
+        self.mirror.keep(path)
         return trajectories
 
     def forget(self, before: int) -> None:
         """Removes the waves of steps that a checkpoint has made unnecessary."""
-        for folder in self.folder.glob("step-*"):
+        for folder in (self.mirror.folder / WAVES).glob("step-*"):
             if int(folder.name.removeprefix("step-")) < before:
-                shutil.rmtree(folder, ignore_errors=True)
+                self.mirror.forget(folder)
 
     def forget_lost(self, step: int) -> None:
         """Removes a step's waves that infrastructure failures hit, so that a restart plays them again."""
         for path in self._folder(step).glob("wave-*"):
             if any(trajectory.end in UNSCORED for trajectory in read_jsonl(path, Trajectory)):
-                path.unlink()
+                self.mirror.forget(path)
 
     def _folder(self, step: int) -> Path:
-        return self.folder / f"step-{step:06d}"
+        return self.mirror.folder / WAVES / f"step-{step:06d}"
 
     def _path(self, step: int, wave: Wave) -> Path:
         return self._folder(step) / f"wave-{wave.number:04d}.jsonl.gz"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from context1.collector import collect_seldom
 from context1.errors import InputError
-from context1.training.job import Job
+from context1.training.job import Job, read_job
 from context1.training.launch import ERROR_FILE
 
 
@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     collect_seldom()
     from context1.training import distributed  # loads torch
 
-    job = Job.model_validate(json.loads(Path(arguments[0]).read_text()))
+    job = read_job(Path(arguments[0]))
     try:
         work: Callable[[Job], None] = importlib.import_module(f"context1.training.{job.stage}").work
         _quiet_transformers()
@@ -58,8 +58,8 @@ def _quiet_transformers() -> None:
 
 
 def _die_with_parent() -> None:
-    """On Linux: ends this rank when the launcher is killed, so that no orphan holds the cores."""
-    if sys.platform == "linux" and "CONTEXT1_RENDEZVOUS" in os.environ:
+    """On Linux: ends this rank when our launcher is killed, so that no orphan holds the cores."""
+    if sys.platform == "linux" and ERROR_FILE in os.environ:
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 

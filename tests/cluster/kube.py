@@ -70,9 +70,9 @@ class Kube:
 
 @contextmanager
 def own_cluster(folder: Path, path: str) -> Iterator[Kube]:
-    """A new cluster of one node that has the images. Ends, with all its pods, with the block."""
+    """A new cluster of one node with the Kubeflow Trainer and the images. Ends, pods and all, with the block."""
     with (folder / "cluster.log").open("w") as log:
-        command = [sys.executable, str(STARTER), "up"]
+        command = [sys.executable, str(STARTER), "up", "--with", "trainer"]
         starter = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
         )

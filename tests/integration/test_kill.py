@@ -1,53 +1,27 @@
 """kill -9 in a rollout phase, an update and a checkpoint write: the run ends as if nothing had been."""
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from context1.commands.stages import index, ingest
 from context1.errors import WorkerFailed
-from context1.harness.profile import make_profile
-from context1.models.card import save_model
-from context1.models.tiny import tiny_qwen3
 from context1.settings import Settings
-from context1.tasks.generate import generate
-from context1.tokens.tokenizer import load_tokenizer
 from context1.tracking import connect, tracking_uri
 from context1.training.job import Job
 from context1.training.launch import launch
+from tests.integration.training import SHORT, TINY, inputs_of, without_times
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 SCRIPT = Path(__file__).with_name("kill_rank.py")
-TINY = {
-    "train.checkpoint_every": 2,
-    "sft.tasks": 8,
-    "sft.steps": 4,
-    "sft.rename": True,
-    "rl.steps": 3,
-    "rl.queries": 4,
-    "rl.rollouts": 4,
-    "rl.substeps": 2,
-    "rl.wave": 4,
-}
-SHORT = {"profile.budget.reserve": 48}
-"""Of RL: an untrained model ends no turn by itself."""
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds what both stages read, and an untrained model for RL."""
     root = tmp_path_factory.mktemp("kill")
-    settings = Settings.load(profile="smoke", overrides=TINY)
-    ingest(settings, "", root / "ingest")
-    index(settings, root / "ingest", root / "index")
-    generate(settings, "", root / "ingest", root / "index", root / "generate")
-    tokenizer = load_tokenizer("tiny")
-    profile = make_profile(Settings.load(profile="smoke", overrides=SHORT).profile, tokenizer)
-    model = tiny_qwen3(settings.model, tokenizer.vocab_size)
-    save_model(model, root / "start", profile.hash, tokenizer.id)
+    inputs_of(root)
     return root
 
 
@@ -69,14 +43,6 @@ def run(root: Path, stage: str, zero_stage: int, kills: list[tuple[str, int]]) -
             launch([*command, moment, str(count)], procs=2)
     launch(command, procs=2)
     return output
-
-
-def without_times(output: Path) -> list[dict[str, float]]:
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
-    return [
-        {name: value for name, value in line.items() if "second" not in name and name != "step"}
-        for line in lines
-    ]
 
 
 def logged(root: Path, output: Path, name: str) -> list[tuple[int, float]]:

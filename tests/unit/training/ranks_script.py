@@ -16,6 +16,7 @@ from context1.settings import TrainSettings
 from context1.training import distributed
 from context1.training.checkpoint import Checkpoints
 from context1.training.cispo import cispo_loss
+from context1.training.mirror import Mirror
 from context1.training.optimizer import build_optimizer
 from context1.training.rows import Row
 from context1.training.trainer import Trainer
@@ -111,9 +112,9 @@ def adapters(zero_stage: int, folder: Path) -> dict[str, Any]:
     first, second = trainer(), trainer()
     before = weights(first)
     metrics = [first.update(rows(5, 0), cispo_loss)]
-    Checkpoints(folder).save(first, 1, {})
+    Checkpoints(Mirror(folder)).save(first, 1, {})
     metrics.append(first.update(rows(5, 1), cispo_loss))
-    Checkpoints(folder).load(second)
+    Checkpoints(Mirror(folder)).load(second)
     second.update(rows(5, 1), cispo_loss)
     return {"metrics": metrics, "before": before, "after": weights(first), "resumed": weights(second)}
 
@@ -127,7 +128,7 @@ def run(zero_stage: int, folder: Path) -> dict[str, Any]:
         found["one"] = gradients(trainer, rows(1, 1))
         found["muon"] = muon_updates()
     loss = partial(cispo_loss, w_max=2.0)
-    checkpoints = Checkpoints(folder, keep=1)
+    checkpoints = Checkpoints(Mirror(folder), keep=1)
     found["metrics"] = [trainer.update(rows(7, step), loss) for step in range(2)]
     checkpoints.save(trainer, 1, {"note": "older"})
     checkpoints.save(trainer, 2, {"note": "kept"})
@@ -140,7 +141,7 @@ def run(zero_stage: int, folder: Path) -> dict[str, Any]:
     for step in range(2, 4):
         again.update(rows(1, step), loss)
     found["resumed"] = weights(again)
-    found["folders"] = sorted(path.name for path in folder.iterdir())
+    found["folders"] = sorted(path.name for path in checkpoints.folder.iterdir())
     return found
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from context1.schema import EndReason, Task, Trajectory
 from context1.stage import read_jsonl
 from context1.training import waves
-from context1.training.waves import Player, Wave, deal_waves
+from context1.training.mirror import Mirror
+from context1.training.waves import WAVES, Player, Wave, deal_waves
 
 
 @given(st.integers(1, 50), st.integers(2, 8), st.integers(1, 128), st.integers(1, 4))
@@ -62,7 +63,7 @@ def player(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Player:
     monkeypatch.setattr(waves, "run_rollouts", run)
     monkeypatch.setattr(waves, "LocalPolicy", lambda *_, **__: None)
     nothing: Any = None
-    return Player(Model(), nothing, nothing, nothing, 1.0, 2, 0, tmp_path / "waves")  # type: ignore[arg-type]
+    return Player(Model(), nothing, nothing, nothing, 1.0, 2, 0, Mirror(tmp_path))  # type: ignore[arg-type]
 
 
 def tasks(count: int) -> list[Task]:
@@ -86,8 +87,8 @@ def test_forgetting(player: Player) -> None:
     for step in (3, 4):
         player.play(step, tasks(1), Wave(0, 0, [0]), lambda _: None)
     player.forget(before=4)
-    assert [path.name for path in player.folder.iterdir()] == ["step-000004"]
-    path = player.folder / "step-000004" / "wave-0000.jsonl.gz"
+    assert [path.name for path in (player.mirror.folder / WAVES).iterdir()] == ["step-000004"]
+    path = (player.mirror.folder / WAVES) / "step-000004" / "wave-0000.jsonl.gz"
     assert len(list(read_jsonl(path, Trajectory))) == 2
     player.forget_lost(4)  # the outage's wave is played again after a restart
     assert not path.exists()

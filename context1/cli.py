@@ -19,7 +19,8 @@ from context1.errors import InputError, StorageUnavailable, WorkerFailed
 from context1.search.backend import SearchUnavailable
 
 COMMANDS = [
-    "demo", "data", "index", "sft", "rl", "eval", "search", "serve", "mcp", "pull", "settings", "doctor",
+    "demo", "data", "index", "sft", "rl", "eval", "search", "serve", "mcp", "pull", "pipelines",
+    "settings", "doctor",
 ]  # fmt: skip
 """In the order of the help."""
 

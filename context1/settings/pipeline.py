@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator
+from pathlib import Path
+
+from pydantic import Field, SecretStr, field_validator
 
 from context1.settings.section import Section
 
@@ -14,6 +16,8 @@ class PodSettings(Section):
     """CPUs asked for and allowed, as Kubernetes writes them (`4`, `500m`); empty: the namespace's default."""
     memory: str = Field("", pattern=r"^(\d+(\.\d+)?[KMGTPE]i?)?$")
     """Memory asked for and allowed (`16Gi`); empty: the namespace's default."""
+    shm: str = ""
+    """Size of /dev/shm, in memory, through which GPUs of one pod talk (`8Gi`); empty: the runtime's 64 MB."""
     accelerator: str = "nvidia.com/gpu"
     """Resource name of the accelerator."""
     accelerators: int = Field(0, ge=0)
@@ -27,9 +31,27 @@ class PodSettings(Section):
 class PipelineSettings(Section):
     """Kubeflow pipelines."""
 
+    host: str = ""
+    """Address of the KFP API: `https://kubeflow.example.com/pipeline`."""
+    namespace: str = ""
+    """Namespace (Kubeflow profile) of experiments and runs; empty where KFP serves one team."""
+    experiment: str = "context1"
+    """KFP experiment that runs are filed under; made if there is none."""
+    token: SecretStr = SecretStr("")
+    """Bearer token for the API; empty: the pod's own service-account token, where there is one."""
+    cookies: SecretStr = SecretStr("")
+    """Cookie header for the API, of a session behind a login page (`authservice_session=...`)."""
+    ca_file: Path | None = None
+    """Bundle of authorities that the API's certificate is checked with; none: the system's."""
+    service_account: str = ""
+    """Service account of the steps; empty: KFP's own."""
+    artifacts: str = ""
+    """Where KFP keeps artifacts (`s3://bucket/prefix`); empty: as the server is set."""
+    mlflow_experiment: str = ""
+    """MLflow experiment that the server's plugin files the run under; empty: as the server is set."""
     base: PodSettings = PodSettings(cpu="2", memory="8Gi")
     """Steps without a model: ingest, index, generate, verify, report, register."""
-    train: PodSettings = PodSettings(cpu="8", memory="64Gi")
+    train: PodSettings = PodSettings(cpu="8", memory="64Gi", shm="8Gi")
     """SFT and RL."""
     evaluate: PodSettings = PodSettings(cpu="8", memory="64Gi")
     """The evaluation."""

@@ -15,24 +15,27 @@ def objections(summary: Summary, settings: RegistrySettings) -> list[str]:
     """Why the most trained policy should not be registered; empty if nothing speaks against it.
 
     A loss is a 95% interval of the difference, over all domains, that lies wholly below minus what is
-    tolerated. Raises `InputError` for a metric that the summary does not have.
+    tolerated. Fused rollouts have fewer metrics than single ones: each comparison is asked for those it has.
+    Raises `InputError` for a metric that none has.
     """
     compared = [one for one in summary.comparisons if one.b == BEFORE and one.domain == ALL]
     if not compared:
         return [f"the evaluation compares nothing with {BEFORE}"]
+    known = {metric for comparison in compared for metric in comparison.metrics}
+    for metric in settings.metrics:
+        if metric not in known:
+            there = ", ".join(sorted(known))
+            raise InputError(f"registry.metrics: the evaluation has no metric `{metric}`; there are {there}")
     return [
         objection
         for comparison in compared
         for metric in settings.metrics
-        if (objection := _objection(comparison, metric, settings.tolerated))
+        if metric in comparison.metrics and (objection := _objection(comparison, metric, settings.tolerated))
     ]
 
 
 def _objection(comparison: Comparison, metric: str, tolerated: float) -> str:
-    estimate = comparison.metrics.get(metric)
-    if estimate is None:
-        known = ", ".join(sorted(comparison.metrics))
-        raise InputError(f"registry.metrics: the evaluation has no metric `{metric}`; there are {known}")
+    estimate = comparison.metrics[metric]
     what = f"{metric} ({comparison.setting_a}, k={comparison.rollouts})"
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return f"{what}: too few tasks to compare {comparison.a} with {comparison.b}"

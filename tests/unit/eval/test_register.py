@@ -57,6 +57,18 @@ def test_an_unknown_metric_is_named() -> None:
         objections(summary(0, 1), RegistrySettings(metrics=["recall"]))
 
 
+def test_fused_rollouts_without_the_metric_do_not_count() -> None:
+    given = summary(-0.3, -0.1)
+    fused = given.comparisons[0].model_copy(
+        update={"rollouts": 4, "metrics": {"f1": Estimate(value=-0.2, low=-0.3, high=-0.1, tasks=10)}}
+    )
+    both = given.model_copy(update={"comparisons": [*given.comparisons, fused]})
+    (told,) = objections(both, RegistrySettings(metrics=["reward"]))
+    assert "k=1" in told
+    told = " ".join(objections(both, RegistrySettings(metrics=["reward", "f1"])))
+    assert "f1 (greedy, k=4)" in told
+
+
 def stage(folder: Path, files: dict[str, str], **inputs: Path) -> Path:
     def body(partial: Path) -> dict[str, Any]:
         for name, text in files.items():

@@ -24,9 +24,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-vllm lock check format test test-slow cluster-tools cluster-images test-cluster soak demo \
-        serve vocab helm chart-docs images images-push sbom tokenizer base compile bench-learning bench-engine \
-        bench-trainer bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache bench-turn \
-        bench-scale bench-scale-check clean
+        serve vocab helm chart-docs images images-push sbom tokenizer base compile lint-pipelines bench-learning \
+        bench-engine bench-trainer bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache \
+        bench-turn bench-scale bench-scale-check clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -112,8 +112,11 @@ tokenizer: setup  ## Train the shipped tiny tokenizer again
 base: setup  ## Train the shipped tiny base model again (a quarter of an hour)
 	@$(BIN)/python scripts/train_base.py
 
-compile: setup  ## Compile the Kubeflow pipeline to YAML
-	@$(BIN)/python -m pipelines.end_to_end
+compile: setup  ## Compile the Kubeflow pipelines to YAML
+	@$(BIN)/python -m pipelines.catalog
+
+lint-pipelines: setup  ## Check compiled pipelines and components for what a Kubeflow backend stumbles over
+	@$(BIN)/python -m pipelines.lint
 
 bench-learning: setup  ## Does RL help? Three seeds with controls and intervals (long)
 	@$(BIN)/python benchmarks/bench_learning.py

@@ -19,8 +19,8 @@ from context1.errors import ClusterUnavailable, InputError, StorageUnavailable, 
 from context1.search.backend import SearchUnavailable
 
 COMMANDS = [
-    "demo", "data", "index", "sft", "rl", "trainjob", "eval", "search", "serve", "mcp", "pull", "lineage",
-    "gc", "settings", "doctor",
+    "demo", "data", "index", "sft", "rl", "trainjob", "eval", "search", "serve", "mcp", "pull", "pipelines",
+    "lineage", "gc", "settings", "doctor",
 ]  # fmt: skip
 """In the order of the help."""
 

@@ -2,23 +2,36 @@
 
 from kfp.dsl import Artifact, Dataset, Input, Metrics, Model, Output
 
-from components.base import component
+from components.base import EVAL, component
 
 
-@component
+@component(EVAL)
 def evaluate(
-    profile: str,
-    overrides: dict[str, object],
-    root: str,
-    fresh: bool,
     index: Input[Artifact],
     tasks: Input[Dataset],
     sft: Input[Model],
     rl: Input[Model],
     scores: Output[Dataset],
     metrics: Output[Metrics],
+    profile: str = "cluster",
+    overrides: dict[str, object] = {},  # noqa: B006 - KFP reads it once, at compile time
+    root: str = "",
+    fresh: bool = False,
 ) -> None:
-    """Runs every policy at every setting and scores the episodes."""
+    """Runs every policy at every setting and scores the episodes.
+
+    Args:
+        index: the search index, of `index`.
+        tasks: tasks in splits, of `generate`.
+        sft: the fine-tuned model, of `sft`.
+        rl: the model after reinforcement learning, of `rl`.
+        scores: scored episodes, and the episodes.
+        metrics: the stage's numbers.
+        profile: preset of settings: cluster, demo or smoke.
+        overrides: settings laid over the preset, nested or dotted: {"rl.steps": 3}.
+        root: folder that outlives the run, where stages work and resume; empty to keep KFP's artifacts only.
+        fresh: run the stage anew even if its output could be reused.
+    """
     from pathlib import Path
 
     from components.step import log_numbers, stage_step

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import SecretStr
 from rich.console import Console
 from rich.table import Table
 
 from context1.commands.live import PipelineView
 from context1.commands.memory import PeakMemory
-from context1.commands.options import Corpus, RunOptions, need_stage
+from context1.commands.options import Corpus, RunOptions, given, need_stage
 from context1.commands.plan import STAGES, show_plan, show_summary
 from context1.errors import InputError
 from context1.progress import say
@@ -33,7 +29,7 @@ Start = Annotated[
 
 
 def demo(*, corpus: Corpus = None, start: Start = "auto", options: RunOptions) -> None:
-    """Makes a search agent end to end: documents, index, tasks, SFT, CISPO, evaluation, report.
+    """Makes a search agent end to end: documents, index, tasks, SFT, CISPO, evaluation, report, registry.
 
     Runs pipelines/end_to_end.py with Kubeflow's local runner, each stage in a process of its own. Stages that
     are done already are reused: a second run takes seconds. `--profile smoke` takes about a minute and learns
@@ -58,7 +54,7 @@ def demo(*, corpus: Corpus = None, start: Start = "auto", options: RunOptions) -
         return
     arguments = {
         "profile": options.profile,
-        "overrides": _given(settings),
+        "overrides": given(settings),
         "corpus": str(corpus.resolve()) if corpus else "",
         "start": str(first.resolve()) if first else "",
         "root": str(folder.resolve()),
@@ -82,48 +78,21 @@ def starting_model(start: str, settings: Settings, profile: str, corpus: Path | 
 
 def run_locally(arguments: dict[str, Any], folder: Path) -> None:
     """Runs the pipeline and shows it; exits 1 with the cause as the last line if a stage fails."""
-    from kfp import local
-
+    from context1.commands.here import show_run
     from eval.summary import read_summary
     from eval.terminal import print_summary
-    from pipelines.end_to_end import end_to_end
+    from pipelines.catalog import build
+    from pipelines.local import subprocesses
 
     console = Console(file=sys.stdout)  # kept: the view takes the place of standard output
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder / "pipeline.log"
-    os.environ["PYTHONUNBUFFERED"] = "1"  # the stages' lines come when they are said
-    os.environ["PROGRESS_SECONDS"] = "0.5" if console.is_terminal else "10"
-    local.init(local.SubprocessRunner(use_venv=False), pipeline_root=str(folder / "kfp"))
     started = time.monotonic()
-    view = PipelineView(STAGES, log, console)
-    try:
-        with PeakMemory() as memory, view, contextlib.redirect_stdout(view):
-            end_to_end(**arguments)
-    except RuntimeError as error:  # what kfp raises when a task fails
-        for line in view.tail:
-            console.print(f"  {line}", style="dim", markup=False, highlight=False, soft_wrap=True)
-        console.print(f"The whole log: {log}")
-        sys.exit(f"demo failed: {view.cause or error}")
-
+    with PeakMemory() as memory:
+        view = show_run("demo", build("end_to_end"), arguments, folder, subprocesses(), console)
     summary = read_summary(folder / "report")
     print_summary(summary, console)
     show_summary("tasks", read_manifest(folder / "generate").summary)
     _print_seconds(console, view, time.monotonic() - started, memory.peak)
     _print_next(console, folder)
-
-
-def _given(settings: Settings) -> dict[str, Any]:
-    """What a stage's process would not find by itself: it reads the preset and the environment too.
-
-    Secrets are left out: a pipeline's parameters are stored and shown. Give them in the environment.
-    """
-    values = {
-        path: settings.value(path)
-        for path, source in settings.sources().items()
-        if not source.startswith(("default", "profile", "env"))
-    }
-    plain = {path: value for path, value in values.items() if not isinstance(value, SecretStr)}
-    return json.loads(json.dumps(plain, default=str))
 
 
 def _print_seconds(console: Console, view: PipelineView, total: float, peak: int) -> None:

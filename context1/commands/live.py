@@ -33,9 +33,9 @@ class PipelineView(io.TextIOBase):
         """Wall seconds of each finished stage, reused ones included."""
         self.reused: set[str] = set()
         self.failed = ""
-        """The stage that failed."""
+        """The first stage that failed."""
         self.tail: deque[str] = deque(maxlen=30)
-        """Last lines of the running stage, its cause of failure among them."""
+        """Last lines of the running stage, or of the one that failed: the cause is among them."""
         self._log: IO[str] = log.open("w", encoding="utf-8")
         self._console = console
         self._pending = ""
@@ -96,12 +96,13 @@ class PipelineView(io.TextIOBase):
             self.reused.add(self._stage)
         elif self._dump or "Got executor_input:" in line:
             self._dump = line != "    }"  # KFP prints a task's inputs and outputs; nothing to learn from them
-        elif self._stage and line.strip():
+        elif self._stage and not self.failed and line.strip():
             self.tail.append(line.strip())
 
     def _start(self, stage: str) -> None:
         self._stage, self._started = stage, time.monotonic()
-        self.tail.clear()
+        if not self.failed:  # else the exit handler is what starts
+            self.tail.clear()
         task = self._task(stage)
         self._progress.update(task, total=None)  # pulses until the stage says how far it is
         self._progress.start_task(task)
@@ -125,7 +126,7 @@ class PipelineView(io.TextIOBase):
         self.seconds[stage] = time.monotonic() - self._started
         word = "reused" if stage in self.reused else "done" if status == "SUCCESS" else "FAILED"
         if status != "SUCCESS":
-            self.failed = stage
+            self.failed = self.failed or stage
         task = self._task(stage)
         total = self._progress.tasks[task].total or 1
         if status == "SUCCESS":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
+from pydantic import SecretStr
 
 from context1.errors import InputError
 from context1.settings import Settings
@@ -70,18 +72,39 @@ class RunOptions(SettingsOptions):
         return run_root(settings, self.profile, self.root, corpus)
 
 
-def parse_overrides(overrides: list[str] | None) -> dict[str, Any]:
+def parse_overrides(overrides: list[str] | None, option: str = "--set") -> dict[str, Any]:
     """`["rl.steps=3", "eval.temperatures=[0]"]` -> `{"rl.steps": 3, "eval.temperatures": [0]}`."""
     values: dict[str, Any] = {}
     for item in overrides or []:
         key, equals, text = item.partition("=")
         if not equals or not key:
-            raise InputError(f"--set {item}: write it as KEY=VALUE, for example --set rl.steps=3")
+            raise InputError(f"{option} {item}: write it as KEY=VALUE, for example {option} rl.steps=3")
         try:
             values[key] = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            raise InputError(f"--set {item}: the value is not valid YAML: {error}") from None
+            raise InputError(f"{option} {item}: the value is not valid YAML: {error}") from None
     return values
+
+
+def given(settings: Settings, environment: bool = False) -> dict[str, Any]:
+    """What another process would not find by itself: it reads the preset, and here its environment too.
+
+    With `environment` what this one says is told too, for a process elsewhere. Secrets are left out: a
+    pipeline's parameters are stored and shown. So is `pipeline`, which no stage reads.
+    """
+    found = ("default", "profile") if environment else ("default", "profile", "env")
+    values = {
+        path: settings.value(path)
+        for path, source in settings.sources().items()
+        if not source.startswith(found) and not path.startswith("pipeline.")
+    }
+    plain = {path: value for path, value in values.items() if not _secret(value)}
+    return json.loads(json.dumps(plain, default=str))
+
+
+def _secret(value: Any) -> bool:
+    values = value if isinstance(value, list) else [value]
+    return any(isinstance(one, SecretStr) for one in values)
 
 
 def run_root(settings: Settings, profile: str, root: Path | None, corpus: Path | None = None) -> Path:

@@ -13,17 +13,19 @@ from rich.table import Table
 from context1.commands.options import need_stage
 from context1.settings import Settings
 
-STAGES = ["ingest", "index", "generate", "sft", "rl", "evaluate", "report"]
+STAGES = ["ingest", "index", "generate", "verify", "sft", "rl", "evaluate", "report", "register"]
 """In the order of the pipeline; each has a folder of its name in the run's folder."""
 
 READS = {
     "ingest": [],
     "index": ["ingest"],
     "generate": ["ingest", "index"],
+    "verify": ["ingest", "index", "generate"],
     "sft": ["index", "generate"],
     "rl": ["index", "generate", "sft"],
     "evaluate": ["index", "generate", "sft", "rl"],
     "report": ["generate", "sft", "rl", "evaluate"],
+    "register": ["rl", "report"],
 }
 """Stages whose outputs a stage reads."""
 
@@ -36,6 +38,7 @@ SIZES: dict[str, Callable[[Settings], str]] = {
     "generate": lambda s: (
         f"up to {s.world.tasks_per_world} tasks a world, or {s.corpus_tasks.tasks} from your folder"
     ),
+    "verify": lambda s: f"all tasks again, faults in up to {s.audit.planted} a domain",
     "sft": lambda s: (
         f"up to {s.sft.tasks} tasks x {s.sft.rollouts} rollouts of the teacher; {s.train.procs} processes"
     ),
@@ -48,6 +51,7 @@ SIZES: dict[str, Callable[[Settings], str]] = {
         f"temperatures {', '.join(f'{t:g}' for t in s.eval.temperatures)}"
     ),
     "report": lambda s: f"{s.eval.bootstrap} resamples an interval",
+    "register": lambda s: f"`{s.registry.name}` in MLflow, unless {', '.join(s.registry.metrics)} lost",
 }
 
 

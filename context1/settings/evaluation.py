@@ -22,3 +22,16 @@ class EvalSettings(Section):
     """beta of F_beta in every evaluation."""
     seed: int = 0
     """Seed of sampling and of the bootstrap."""
+
+
+class RegistrySettings(Section):
+    """Which models enter MLflow's model registry."""
+
+    name: str = Field("context1", pattern=r"^[^/:]+$")
+    """Name of the registered model; each pass of the gate makes a version of it."""
+    metrics: list[str] = ["reward", "f1", "answer_found"]
+    """Metrics in which the model must not have lost against SFT."""
+    tolerated: float = Field(0.0, ge=0)
+    """A loss counts when its whole 95% interval lies below minus this."""
+    alias: str = "candidate"
+    """Alias that moves to the newest version; empty: none."""

@@ -78,3 +78,14 @@ class VerifySettings(Section):
     """A task with fewer look-alikes is dropped."""
     concurrency: int = Field(32, ge=1)
     """Candidates checked at once; the outcome does not depend on it."""
+
+
+class AuditSettings(Section):
+    """The second look at finished tasks, before anything is trained on them."""
+
+    failing: float = Field(0.0, ge=0, le=1)
+    """Largest share of tasks that may not hold."""
+    false_accepts: float = Field(0.05, ge=0, le=1)
+    """Largest share of planted faults that the verifier may accept, in any domain."""
+    planted: int = Field(50, ge=0)
+    """Tasks a domain that faults are planted into, to measure the verifier; 0 plants none."""

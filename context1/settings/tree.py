@@ -13,9 +13,10 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from context1.errors import InputError
 from context1.settings.cluster import ClusterSettings
 from context1.settings.corpus import CorpusSettings, SearchSettings
-from context1.settings.evaluation import EvalSettings
+from context1.settings.evaluation import EvalSettings, RegistrySettings
 from context1.settings.fields import Given, leaves, nest, shown
 from context1.settings.opensearch import OpenSearchSettings
+from context1.settings.pipeline import PipelineSettings
 from context1.settings.profile import ProfileSettings
 from context1.settings.reward import RewardSettings
 from context1.settings.rl import RlSettings
@@ -23,7 +24,7 @@ from context1.settings.services import StorageSettings, TrackingSettings
 from context1.settings.serving import ServeSettings
 from context1.settings.sft import SftSettings
 from context1.settings.sources import from_environment, from_mapping, from_yaml
-from context1.settings.tasks import CorpusTaskSettings, VerifySettings, WorldSettings
+from context1.settings.tasks import AuditSettings, CorpusTaskSettings, VerifySettings, WorldSettings
 from context1.settings.teacher import TeacherSettings
 from context1.settings.training import ModelSettings, TrainSettings
 from context1.settings.vllm import VllmSettings
@@ -54,6 +55,7 @@ class Settings(BaseSettings):
     world: WorldSettings = WorldSettings()
     corpus_tasks: CorpusTaskSettings = CorpusTaskSettings()
     verify: VerifySettings = VerifySettings()
+    audit: AuditSettings = AuditSettings()
     teacher: TeacherSettings = TeacherSettings()
     reward: RewardSettings = RewardSettings()
     model: ModelSettings = ModelSettings()
@@ -61,6 +63,8 @@ class Settings(BaseSettings):
     sft: SftSettings = SftSettings()
     rl: RlSettings = RlSettings()
     eval: EvalSettings = EvalSettings()
+    registry: RegistrySettings = RegistrySettings()
+    pipeline: PipelineSettings = PipelineSettings()
     vllm: VllmSettings = VllmSettings()
     tracking: TrackingSettings = TrackingSettings()
     storage: StorageSettings = StorageSettings()

@@ -50,6 +50,46 @@ def measure(
     return asyncio.run(_Measurement(list(candidates), list(chunks), make_backend, settings, seed).run())
 
 
+def measure_faults(candidates: Sequence[Candidate], verifier: Verifier, seed: int = 0) -> list[Rate]:
+    """Rates of the faults that need no chunk planted, over candidates that the verifier accepts."""
+    count = _Count()
+    asyncio.run(_plant_faults(list(candidates), verifier, seed, count))
+    return count.sorted()
+
+
+class _Count:
+    """Rates by domain and kind, as they add up."""
+
+    def __init__(self) -> None:
+        self._rates: dict[tuple[str, str], Rate] = {}
+
+    def add(self, candidate: Candidate, kind: str, wrong: bool) -> None:
+        rate = self._rates.setdefault((candidate.domain, kind), Rate(candidate.domain, kind))
+        rate.planted += 1
+        rate.wrong += wrong
+
+    def sorted(self) -> list[Rate]:
+        return [self._rates[key] for key in sorted(self._rates)]
+
+
+async def _plant_faults(passed: list[Candidate], verifier: Verifier, seed: int, count: _Count) -> None:
+    others: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate in passed:
+        others[f"{candidate.domain}/{candidate.truth_type}"].append(candidate)
+    for candidate in passed:
+        peers = others[f"{candidate.domain}/{candidate.truth_type}"]
+        unharmed = await verifier.check(benign(candidate, _draws(seed, candidate, "benign")))
+        count.add(candidate, "benign", wrong=not isinstance(unharmed, Task))
+        for kind, fault in FAULTS.items():
+            if faulty := fault(candidate, peers, verifier.chunks, _draws(seed, candidate, kind)):
+                outcome = await verifier.check(faulty)
+                count.add(candidate, kind, wrong=isinstance(outcome, Task))
+
+
+def _draws(seed: int, candidate: Candidate, kind: str) -> random.Random:
+    return random.Random(f"{seed}/{candidate.id}/{kind}")
+
+
 class _Measurement:
     def __init__(
         self,
@@ -64,44 +104,31 @@ class _Measurement:
         self._make_backend = make_backend
         self._settings = settings
         self._seed = seed
-        self._rates: dict[tuple[str, str], Rate] = {}
+        self._rates = _Count()
 
     async def run(self) -> list[Rate]:
         plain = self._verifier([])
         good = [(candidate, await plain.check(candidate)) for candidate in self._candidates]
         for candidate, outcome in good:
-            self._count(candidate, "clean", wrong=not isinstance(outcome, Task))
+            self._rates.add(candidate, "clean", wrong=not isinstance(outcome, Task))
         # Faults go into candidates that pass without them: else a rejection would prove nothing.
         passed = [(candidate, outcome) for candidate, outcome in good if isinstance(outcome, Task)]
-        await self._faults(passed, plain)
+        candidates = [candidate for candidate, _ in passed]
+        await _plant_faults(candidates, plain, self._seed, self._rates)
         await self._equivalents(passed)
         await self._rivals(passed)
         self._distractors(passed)
-        return [self._rates[key] for key in sorted(self._rates)]
-
-    async def _faults(self, passed: list[tuple[Candidate, Task]], plain: Verifier) -> None:
-        others: dict[str, list[Candidate]] = defaultdict(list)
-        for candidate, _ in passed:
-            others[f"{candidate.domain}/{candidate.truth_type}"].append(candidate)
-        for candidate, _ in passed:
-            peers = others[f"{candidate.domain}/{candidate.truth_type}"]
-            unharmed = await plain.check(benign(candidate, self._draws(candidate, "benign")))
-            self._count(candidate, "benign", wrong=not isinstance(unharmed, Task))
-            for kind, fault in FAULTS.items():
-                faulty = fault(candidate, peers, plain.chunks, self._draws(candidate, kind))
-                if faulty:
-                    outcome = await plain.check(faulty)
-                    self._count(candidate, kind, wrong=isinstance(outcome, Task))
+        return self._rates.sorted()
 
     async def _equivalents(self, passed: list[tuple[Candidate, Task]]) -> None:
         """A second chunk with the last fact: it must become an equivalent, or the task be dropped."""
 
         def plant(candidate: Candidate, gold: Chunk) -> Chunk:
-            return equivalent_chunk(candidate.hops[-1], gold, self._draws(candidate, "equivalent"))
+            return equivalent_chunk(candidate.hops[-1], gold, _draws(self._seed, candidate, "equivalent"))
 
         async for candidate, outcome, planted in self._planted(passed, plant):
             missed = isinstance(outcome, Task) and planted.id not in outcome.gold
-            self._count(candidate, "missing_equivalent", wrong=missed)
+            self._rates.add(candidate, "missing_equivalent", wrong=missed)
 
     async def _rivals(self, passed: list[tuple[Candidate, Task]]) -> None:
         """A chunk that fits the last clue as well and gives another answer: the task must be dropped."""
@@ -109,10 +136,10 @@ class _Measurement:
         alone = [(candidate, task) for candidate, task in passed if len(task.facts[-1].chunk_ids) == 1]
 
         def plant(candidate: Candidate, gold: Chunk) -> Chunk | None:
-            return rival_chunk(candidate.hops[-1], gold, candidates, self._draws(candidate, "rival"))
+            return rival_chunk(candidate.hops[-1], gold, candidates, _draws(self._seed, candidate, "rival"))
 
         async for candidate, outcome, _ in self._planted(alone, plant):
-            self._count(candidate, "rival_answer", wrong=isinstance(outcome, Task))
+            self._rates.add(candidate, "rival_answer", wrong=isinstance(outcome, Task))
 
     async def _planted(
         self, passed: list[tuple[Candidate, Task]], plant: Callable[[Candidate, Chunk], Chunk | None]
@@ -132,24 +159,16 @@ class _Measurement:
     def _distractors(self, passed: list[tuple[Candidate, Task]]) -> None:
         """A look-alike that holds the truth in another form, or a gold chunk, offered as a distractor."""
         for candidate, task in passed:
-            planted = answering_distractor(candidate, self._draws(candidate, "distractor"))
+            planted = answering_distractor(candidate, _draws(self._seed, candidate, "distractor"))
             offered = [planted.id, task.facts[0].chunk_ids[0]]
             chunks = ChunkSet([planted, *(c for c in self._chunks if c.id == offered[1])])
             sides: dict[str, SplitName] = {chunk.doc_id: task.split for chunk in chunks}
             found = check_distractors(task, offered, chunks, sides, most=2)
-            self._count(candidate, "answering_distractor", wrong=bool(found.kept))
+            self._rates.add(candidate, "answering_distractor", wrong=bool(found.kept))
 
     def _verifier(self, planted: list[Chunk]) -> Verifier:
         chunks = [*self._chunks, *planted]
         return Verifier(ChunkSet(chunks), self._make_backend(chunks), self._settings)
-
-    def _draws(self, candidate: Candidate, kind: str) -> random.Random:
-        return random.Random(f"{self._seed}/{candidate.id}/{kind}")
-
-    def _count(self, candidate: Candidate, kind: str, wrong: bool) -> None:
-        rate = self._rates.setdefault((candidate.domain, kind), Rate(candidate.domain, kind))
-        rate.planted += 1
-        rate.wrong += wrong
 
 
 def totals(rates: Iterable[Rate]) -> dict[str, tuple[float, float]]:

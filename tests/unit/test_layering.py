@@ -18,7 +18,8 @@ ROOMS = [
 
 PARTS = {
     "errors": "settings", "collector": "settings", "storage_s3": "storage", "jsonl": "stage",
-    "manifest": "stage", "progress": "stage", "commands": "cli", "doctor": "cli", "__init__": "settings",
+    "manifest": "stage", "progress": "stage", "tidy": "stage", "registry": "tracking",
+    "commands": "cli", "doctor": "cli", "__init__": "settings",
 }  # fmt: skip
 """Files beside a room's own that belong to it."""
 

@@ -71,3 +71,15 @@ def test_progress_lines_of_the_library_are_understood(
         for line in printed.splitlines():
             view.write(f"    {line}\n")
     assert "verify: 5/5 3 dropped" in out.getvalue()
+
+
+def test_the_exit_handler_does_not_hide_the_cause(tmp_path: Path) -> None:
+    after = """\
+22:24:18.000 - INFO - Executing task \x1b[96m'tidy'\x1b[0m
+    tidy: run-1 ended as FAILED
+22:24:19.000 - INFO - Task \x1b[96m'tidy'\x1b[0m finished with status \x1b[92mSUCCESS\x1b[0m
+"""
+    with PipelineView(["index", "sft"], tmp_path / "log", Console(file=io.StringIO())) as view:
+        view.write(RUN + after)
+    assert view.failed == "sft" and view.cause == "ValueError: the cause"
+    assert "ended as FAILED" in (tmp_path / "log").read_text()

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from context1.commands.flat import flat
-from context1.commands.options import Corpus, RunOptions, need_stage, parse_overrides, run_root
+from context1.commands.options import Corpus, RunOptions, given, need_stage, parse_overrides, run_root
 from context1.errors import InputError
 from context1.settings import Settings
 
@@ -61,3 +61,14 @@ def test_a_group_of_options_is_given_as_its_options() -> None:
             RunOptions(profile="smoke", overrides=["a=1", "b=2"], root=Path("x"), dry_run=True),
         ),
     ]
+
+
+def test_what_another_process_must_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTEXT1_RL__LR", "0.5")
+    monkeypatch.setenv("CONTEXT1_SERVE__KEYS", '["canary"]')
+    (tmp_path / "mine.yaml").write_text(
+        "runs: here\nopensearch: {password: canary}\npipeline: {claim: shared}\n"
+    )
+    settings = Settings.load("smoke", tmp_path / "mine.yaml", {"rl.steps": 3, "storage.secret_key": "canary"})
+    assert given(settings) == {"runs": "here", "rl.steps": 3}
+    assert given(settings, environment=True) == {"runs": "here", "rl.steps": 3, "rl.lr": 0.5}

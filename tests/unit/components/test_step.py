@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 from kfp import dsl
+from pydantic import BaseModel
 
 from components.step import cause, log_numbers, stage_step
 from context1.errors import InputError
+from context1.stage import run_stage
+
+
+class Nothing(BaseModel):
+    """Configuration of a stage that has none."""
+
+
+def make(output: Path) -> None:
+    """A finished stage with one file."""
+
+    def body(partial: Path) -> dict[str, int]:
+        (partial / "a.txt").write_text("a")
+        return {}
+
+    run_stage("index", Nothing(), {}, output, body)
 
 
 def test_with_a_root_the_stage_works_there(tmp_path: Path) -> None:
@@ -16,6 +33,7 @@ def test_with_a_root_the_stage_works_there(tmp_path: Path) -> None:
     with stage_step("index", "smoke", {"rl.steps": 3.0}, str(tmp_path), artifact) as (settings, output):
         assert output == tmp_path / "index"
         assert settings.rl.steps == 3  # KFP hands numbers over as floats
+        make(output)
     assert artifact.uri == str(tmp_path / "index")
 
 
@@ -23,6 +41,36 @@ def test_without_a_root_kfp_says_where(tmp_path: Path) -> None:
     artifact = dsl.Dataset(uri=str(tmp_path / "out"))
     with stage_step("index", "smoke", {}, "", artifact) as (_, output):
         assert output == tmp_path / "out"
+        make(output)
+
+
+def test_outputs_that_are_missing_fail_the_step(tmp_path: Path) -> None:
+    page = dsl.HTML(uri=str(tmp_path / "page.html"))
+    given = ("index", "smoke", {}, str(tmp_path), dsl.Artifact(), (page,))
+    with pytest.raises(SystemExit, match=r"index: .*not the output of a finished stage"), stage_step(*given):
+        pass
+    with (
+        pytest.raises(SystemExit, match=r"page.html: the step did not write"),
+        stage_step(*given) as (_, out),
+    ):
+        make(out)
+    page_path = tmp_path / "page.html"
+    with (
+        pytest.raises(SystemExit, match=r"a.txt: an output that does not match"),
+        stage_step(*given) as (_, out),
+    ):
+        page_path.write_text("<p>")
+        (out / "a.txt").write_text("altered")
+    with stage_step(*given) as (_, out):
+        (out / "a.txt").write_text("a")
+
+
+def test_a_terminated_step_says_so(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit, match="sft: terminated from outside"):
+        with stage_step("sft", "smoke", {}, str(tmp_path), dsl.Model()):
+            signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_an_input_error_is_one_line(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from context1.cluster.logs import Logs
 from context1.cluster.names import JOBSET, selector
 from context1.cluster.pods import Wait
 from context1.cluster.watch import Listed, Lost, Seen, Watch
-from context1.errors import InputError, WorkerFailed
+from context1.errors import ClusterUnavailable, InputError, WorkerFailed
 from context1.progress import say
 from context1.settings import ClusterSettings
 
@@ -177,7 +177,8 @@ class _Following:
             return self.course.waiting
         if now - self.asked > 5 and not self.away:
             self.asked = now
-            self.refused = self.launcher.refused_pods()
+            with suppress(ClusterUnavailable):
+                self.refused = self.launcher.refused_pods()
         return self.refused or Wait(f"TrainJob {self.launcher.name} has no pods")
 
     def _fail_when_settled(self, now: float) -> None:

@@ -37,6 +37,7 @@ def unschedulable(message: str) -> dict[str, Any]:
 
 
 LOW = "The node was low on resource: memory."
+NONE = "(image none:1)"
 NO_GPU = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
 
 
@@ -71,8 +72,8 @@ def test_a_pod_that_runs_or_ended_well_has_not_failed() -> None:
     ("status", "said", "hopeless"),
     [
         (unschedulable(NO_GPU), f"cannot be scheduled: {NO_GPU}", False),
-        (waiting("ImagePullBackOff", "Back-off"), "does not start: ImagePullBackOff: Back-off (image none:1)", False),
-        (waiting("ErrImageNeverPull", "not here"), "does not start: ErrImageNeverPull: not here (image none:1)", True),
+        (waiting("ImagePullBackOff", "x"), f"does not start: ImagePullBackOff: x {NONE}", False),
+        (waiting("ErrImageNeverPull", "x"), f"does not start: ErrImageNeverPull: x {NONE}", True),
     ],
     ids=["unschedulable", "pull", "never-pull"],
 )  # fmt: skip

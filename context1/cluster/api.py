@@ -25,6 +25,8 @@ TRAINJOBS = "apis/trainer.kubeflow.org/v1alpha1/namespaces/{namespace}/trainjobs
 PODS = "api/v1/namespaces/{namespace}/pods"
 EVENTS = "api/v1/namespaces/{namespace}/events"
 LEASES = "apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+SCHEMA = "openapi/v3/apis/trainer.kubeflow.org/v1alpha1"
+"""Readable by whoever is known to the cluster."""
 WAITS = (5, 30)
 """Seconds to connect, and between two bytes."""
 
@@ -56,6 +58,15 @@ class Api:
     def get(self, path: str, **query: str) -> Object:
         """An object, or the list of those that the query selects."""
         return self._json("GET", path, query)
+
+    def has_deadline(self) -> bool:
+        """Whether its TrainJobs have a deadline of their own (Trainer 2.2 and later)."""
+        try:
+            kinds = self.get(SCHEMA)["components"]["schemas"]
+        except (Missing, InputError):
+            return False
+        spec = kinds["org.kubeflow.trainer.v1alpha1.TrainJob"]["properties"]["spec"]
+        return "activeDeadlineSeconds" in spec["properties"]
 
     def create(self, path: str, body: Object) -> Object:
         """The new object, as it was admitted. A field that Kubernetes does not know is an error."""

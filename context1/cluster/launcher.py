@@ -20,6 +20,8 @@ from context1.settings import ClusterSettings
 
 Object = dict[str, Any]
 
+LAST = 180.0
+"""Seconds that pods get to end."""
 SETTLE = 3.0
 """Seconds in which, after a failure, the pods' own ends are still looked for."""
 
@@ -47,7 +49,11 @@ class Launcher:
     def remove(self) -> None:
         """Deletes the job with all that belongs to it, and waits until its pods are gone."""
         self.api.patiently(lambda: self.api.delete(self.path))
+        deadline = time.monotonic() + LAST
         while self.api.patiently(self._left):
+            if time.monotonic() > deadline:  # a node that is lost keeps its pods; they go when it does
+                say(f"TrainJob {self.name} is deleted, but not all of its pods are gone yet")
+                return
             time.sleep(0.5)
 
     def _find_or_create(self, body: Object) -> Object:

@@ -71,7 +71,10 @@ def _leave(kind: str, message: str, status: int) -> int:
     if "\n" in message:
         print(message.splitlines()[0], file=sys.stderr)
     if TERMINATION.exists():
-        TERMINATION.write_bytes(json.dumps({"kind": kind, "message": message[:1000]}).encode()[:4000])
+        report = json.dumps(
+            {"kind": kind, "message": message[:600]}
+        )  # below its limit, however it is escaped
+        TERMINATION.write_text(report)
     return status
 
 

@@ -219,6 +219,17 @@ def test_an_outage_without_end_is_an_error(cluster: Cluster, kubeconfig: str) ->
     assert isinstance(play.error, ClusterUnavailable) and "does not answer" in str(play.error)
 
 
+@pytest.mark.parametrize("fields", [["trainer"], ["trainer", "activeDeadlineSeconds"]])
+def test_a_deadline_of_the_api_is_found(cluster: Cluster, kubeconfig: str, fields: list[str]) -> None:
+    api = Play(kubeconfig, cluster).api
+    assert not api.has_deadline(), "an API that shows no schemas"
+    spec = {"properties": dict.fromkeys(fields, {})}
+    kinds = {"org.kubeflow.trainer.v1alpha1.TrainJob": {"properties": {"spec": spec}}}
+    found = {"components": {"schemas": kinds}, "metadata": {"name": "v1alpha1"}}
+    cluster.put("/openapi/v3/apis/trainer.kubeflow.org", found)
+    assert api.has_deadline() == ("activeDeadlineSeconds" in fields)
+
+
 def test_a_job_that_someone_deleted_is_an_error(cluster: Cluster, kubeconfig: str) -> None:
     play = Play(kubeconfig, cluster).start()
     cluster.remove(f"{TRAINJOBS}/{NAME}")

@@ -1,4 +1,4 @@
-"""The TrainJob that a training stage becomes. It sets `trainer` fields, alike in all releases of the Trainer."""
+"""The TrainJob that a training stage becomes. It sets `trainer` fields, alike in all releases."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def render(
 ) -> dict[str, Any]:
     """The object to create. `procs`: processes over all pods; `environment`: what the pods are told besides.
 
-    `owner` is an owner reference: the TrainJob goes when its owner goes. `deadline`: the API has a field for it,
-    which ends a job that no launcher follows. Raises `InputError` if the processes
+    `owner` is an owner reference: the TrainJob goes when its owner goes. `deadline`: the API has a field for
+    one, which ends a job that no launcher follows. Raises `InputError` if the processes
     do not fill whole pods.
     """
     nodes, rest = divmod(procs, cluster.procs_per_node)

@@ -223,7 +223,7 @@ def test_an_outage_without_end_is_an_error(cluster: Cluster, kubeconfig: str) ->
 def test_a_deadline_of_the_api_is_found(cluster: Cluster, kubeconfig: str, fields: list[str]) -> None:
     api = Play(kubeconfig, cluster).api
     assert not api.has_deadline(), "an API that shows no schemas"
-    spec = {"properties": dict.fromkeys(fields, {})}
+    spec = {"properties": {field: {} for field in fields}}
     kinds = {"org.kubeflow.trainer.v1alpha1.TrainJob": {"properties": {"spec": spec}}}
     found = {"components": {"schemas": kinds}, "metadata": {"name": "v1alpha1"}}
     cluster.put("/openapi/v3/apis/trainer.kubeflow.org", found)

@@ -35,9 +35,7 @@ def test_a_machine_among_others(tmp_path: Path, capsys: pytest.CaptureFixture[st
     names = "RANK LOCAL_RANK WORLD_SIZE MASTER_ADDR MASTER_PORT".split()
     body = f"assert 'CONTEXT1_RENDEZVOUS' not in os.environ\nprint(*[os.environ[n] for n in {names}])"
     launch(script(tmp_path, body), 2, node=Node(number=1, count=3, address="first.example", port=29500))
-    assert (
-        capsys.readouterr().err.strip() == "2 0 6 first.example 29500"
-    )
+    assert capsys.readouterr().err.strip() == "2 0 6 first.example 29500"
     with pytest.raises(WorkerFailed, match="rank 5 of 6 exited with status 7"):
         failing = script(tmp_path, "sys.exit(7 * (rank == 5))")
         launch(failing, 2, node=Node(number=2, count=3, address="first.example"))

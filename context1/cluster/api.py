@@ -150,10 +150,9 @@ class Api:
             return Missing(said)
         if error.status == 409:
             return Conflict(said)
-        if error.status in (401, 403):
-            return InputError(
-                f"Kubernetes at {self._host} refuses: {said}; the chart context1-train has a Role for it"
-            )
+        if error.status == 401 or " cannot " in said:  # an admission webhook answers with 403 as well
+            hint = "the chart helm/context1-train has a Role for it"
+            return InputError(f"Kubernetes at {self._host} refuses: {said}; {hint}")
         if error.status == 429 or not error.status or error.status >= 500:
             return ClusterUnavailable(self._away(said))
         return InputError(f"Kubernetes at {self._host} refuses: {said}")

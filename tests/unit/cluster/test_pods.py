@@ -48,10 +48,11 @@ NO_GPU = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
         (ended(137, reason="Error"), "was killed by SIGKILL (exit code 137)", False),
         (ended(2, reason="Error", message=REPORT), "tasks.jsonl:3: field `hops`: no", True),
         (ended(1, reason="Error", message="no more disk"), "exit code 1: no more disk", False),
+        (ended(1, reason="Error", message="no more disk\nTraceback"), "exit code 1: no more disk", False),
         (ended(3, reason="Error"), "exit code 3", False),
         ({"phase": "Failed", "reason": "Evicted", "message": LOW}, f"Evicted: {LOW}", False),
     ],
-    ids=["oom", "killed", "input", "message", "code", "evicted"],
+    ids=["oom", "killed", "input", "message", "lines", "code", "evicted"],
 )  # fmt: skip
 def test_how_a_pod_failed(status: dict[str, Any], said: str, mendable: bool) -> None:
     end = end_of(pod(status))

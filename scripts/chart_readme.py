@@ -1,4 +1,4 @@
-"""Writes the table of values in the chart's README from `values.yaml`; comments stand above their values.
+"""Writes the table of values in each chart's README from `values.yaml`; comments stand above their values.
 
 `python scripts/chart_readme.py` writes; with `--check` it only says, with status 1, that the table is stale.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-CHART = Path(__file__).resolve().parent.parent / "helm" / "context1"
+CHARTS = sorted((Path(__file__).resolve().parent.parent / "helm").glob("context1*"))
 START, END = "<!-- values: written by scripts/chart_readme.py -->", "<!-- end of values -->"
 
 
@@ -57,14 +57,15 @@ def written(readme: str, text: str) -> str:
 
 
 def main() -> None:
-    """Writes or checks the README."""
-    path = CHART / "README.md"
-    readme = path.read_text(encoding="utf-8")
-    wanted = written(readme, (CHART / "values.yaml").read_text(encoding="utf-8"))
-    if "--check" not in sys.argv:
-        path.write_text(wanted, encoding="utf-8")
-    elif wanted != readme:
-        sys.exit(f"{path}: the table of values is stale; run `python scripts/chart_readme.py`")
+    """Writes or checks the READMEs."""
+    for chart in CHARTS:
+        path = chart / "README.md"
+        readme = path.read_text(encoding="utf-8")
+        wanted = written(readme, (chart / "values.yaml").read_text(encoding="utf-8"))
+        if "--check" not in sys.argv:
+            path.write_text(wanted, encoding="utf-8")
+        elif wanted != readme:
+            sys.exit(f"{path}: the table of values is stale; run `python scripts/chart_readme.py`")
 
 
 def _is_section(value: yaml.Node, lines: list[str]) -> bool:

@@ -33,8 +33,9 @@ def rl(
     from pathlib import Path
 
     from components.step import log_numbers, stage_step
+    from context1.cluster.training import runner
     from context1.training.stages import rl as stage
 
     with stage_step("rl", profile, overrides, root, model) as (settings, output):
-        found, given, first = Path(index.path), Path(tasks.path), Path(start.path)
-        log_numbers(metrics, stage(settings, found, given, first, output, fresh))
+        read = Path(index.path), Path(tasks.path), Path(start.path)
+        log_numbers(metrics, stage(settings, *read, output, fresh, run=runner(settings)))

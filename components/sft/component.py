@@ -33,8 +33,10 @@ def sft(
     from pathlib import Path
 
     from components.step import log_numbers, stage_step
+    from context1.cluster.training import runner
     from context1.training.stages import sft as stage
 
     with stage_step("sft", profile, overrides, root, model) as (settings, output):
         first = Path(start) if start else None
-        log_numbers(metrics, stage(settings, Path(index.path), Path(tasks.path), output, fresh, start=first))
+        read = Path(index.path), Path(tasks.path)
+        log_numbers(metrics, stage(settings, *read, output, fresh, start=first, run=runner(settings)))

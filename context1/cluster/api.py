@@ -25,6 +25,8 @@ TRAINJOBS = "apis/trainer.kubeflow.org/v1alpha1/namespaces/{namespace}/trainjobs
 PODS = "api/v1/namespaces/{namespace}/pods"
 EVENTS = "api/v1/namespaces/{namespace}/events"
 LEASES = "apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+SCHEMA = "openapi/v3/apis/trainer.kubeflow.org/v1alpha1"
+"""Readable by whoever is known to the cluster."""
 WAITS = (5, 30)
 """Seconds to connect, and between two bytes."""
 
@@ -56,6 +58,15 @@ class Api:
     def get(self, path: str, **query: str) -> Object:
         """An object, or the list of those that the query selects."""
         return self._json("GET", path, query)
+
+    def has_deadline(self) -> bool:
+        """Whether its TrainJobs have a deadline of their own (Trainer 2.2 and later)."""
+        try:
+            kinds = self.get(SCHEMA)["components"]["schemas"]
+        except (Missing, InputError):
+            return False
+        spec = kinds["org.kubeflow.trainer.v1alpha1.TrainJob"]["properties"]["spec"]
+        return "activeDeadlineSeconds" in spec["properties"]
 
     def create(self, path: str, body: Object) -> Object:
         """The new object, as it was admitted. A field that Kubernetes does not know is an error."""
@@ -139,10 +150,9 @@ class Api:
             return Missing(said)
         if error.status == 409:
             return Conflict(said)
-        if error.status in (401, 403):
-            return InputError(
-                f"Kubernetes at {self._host} refuses: {said}; the chart context1-train has a Role for it"
-            )
+        if error.status == 401 or " cannot " in said:  # an admission webhook answers with 403 as well
+            hint = "the chart helm/context1-train has a Role for it"
+            return InputError(f"Kubernetes at {self._host} refuses: {said}; {hint}")
         if error.status == 429 or not error.status or error.status >= 500:
             return ClusterUnavailable(self._away(said))
         return InputError(f"Kubernetes at {self._host} refuses: {said}")

@@ -14,12 +14,14 @@ from context1.cluster.logs import Logs
 from context1.cluster.names import JOBSET, selector
 from context1.cluster.pods import Wait
 from context1.cluster.watch import Listed, Lost, Seen, Watch
-from context1.errors import InputError, WorkerFailed
+from context1.errors import ClusterUnavailable, InputError, WorkerFailed
 from context1.progress import say
 from context1.settings import ClusterSettings
 
 Object = dict[str, Any]
 
+LAST = 180.0
+"""Seconds that pods get to end."""
 SETTLE = 3.0
 """Seconds in which, after a failure, the pods' own ends are still looked for."""
 
@@ -47,7 +49,11 @@ class Launcher:
     def remove(self) -> None:
         """Deletes the job with all that belongs to it, and waits until its pods are gone."""
         self.api.patiently(lambda: self.api.delete(self.path))
+        deadline = time.monotonic() + LAST
         while self.api.patiently(self._left):
+            if time.monotonic() > deadline:  # a node that is lost keeps its pods; they go when it does
+                say(f"TrainJob {self.name} is deleted, but not all of its pods are gone yet")
+                return
             time.sleep(0.5)
 
     def _find_or_create(self, body: Object) -> Object:
@@ -177,7 +183,8 @@ class _Following:
             return self.course.waiting
         if now - self.asked > 5 and not self.away:
             self.asked = now
-            self.refused = self.launcher.refused_pods()
+            with suppress(ClusterUnavailable):
+                self.refused = self.launcher.refused_pods()
         return self.refused or Wait(f"TrainJob {self.launcher.name} has no pods")
 
     def _fail_when_settled(self, now: float) -> None:

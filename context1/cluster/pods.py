@@ -110,7 +110,7 @@ def _how(ended: Object) -> tuple[int, str, bool]:
     """(weight, what happened, mendable by the user) of a container's `terminated` state."""
     code, reason = int(ended["exitCode"]), ended.get("reason", "")
     report = _report(ended.get("message", ""))
-    said = report.get("message") or ended.get("message", "").strip()
+    said = (report.get("message") or ended.get("message", "").strip()).partition("\n")[0]
     if reason == "OOMKilled":
         return 0, f"OOMKilled: it needed more than its memory limit{f' ({said})' if said else ''}", False
     if report.get("kind") == "input":

@@ -51,6 +51,7 @@ def train(job: Job) -> None:
         settings.storage,
         environment={name: os.environ[name] for name in PASSED if name in os.environ},
         owner=workflow_of(pod),
+        deadline=api.patiently(api.has_deadline),
     )
     launcher = Launcher(api, settings.cluster, remote.name)
     if remote.finished():  # a launcher before this one was killed after the job's end

@@ -1,4 +1,4 @@
-"""The TrainJob that a training stage becomes. It sets `trainer` fields alone, alike in Trainer 2.0 to 2.4."""
+"""The TrainJob that a training stage becomes. It sets `trainer` fields, alike in all releases."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from context1.cluster.names import MANAGED, OURS, QUEUE, RUN, STAGE, label_value
 from context1.errors import InputError
 from context1.settings import ClusterSettings, StorageSettings
 
+GROUP = "trainer.kubeflow.org"
 COMMAND = ["python", "-m", "context1.training.node"]
 FOLDER = "/tmp/job"
 """Where a pod works; the runtime mounts an emptyDir on /tmp."""
@@ -23,10 +24,12 @@ def render(
     *,
     environment: dict[str, str] | None = None,
     owner: dict[str, Any] | None = None,
+    deadline: bool = False,
 ) -> dict[str, Any]:
     """The object to create. `procs`: processes over all pods; `environment`: what the pods are told besides.
 
-    `owner` is an owner reference: the TrainJob goes when its owner goes. Raises `InputError` if the processes
+    `owner` is an owner reference: the TrainJob goes when its owner goes. `deadline`: the API has a field for
+    one, which ends a job that no launcher follows. Raises `InputError` if the processes
     do not fill whole pods.
     """
     nodes, rest = divmod(procs, cluster.procs_per_node)
@@ -52,19 +55,11 @@ def render(
     metadata: dict[str, Any] = {"name": name, "labels": labels}
     if owner:
         metadata["ownerReferences"] = [owner]
-    return {
-        "apiVersion": "trainer.kubeflow.org/v1alpha1",
-        "kind": "TrainJob",
-        "metadata": metadata,
-        "spec": {
-            "runtimeRef": {
-                "apiGroup": "trainer.kubeflow.org",
-                "kind": cluster.runtime_kind,
-                "name": cluster.runtime,
-            },
-            "trainer": trainer,
-        },
-    }
+    runtime = {"apiGroup": GROUP, "kind": cluster.runtime_kind, "name": cluster.runtime}
+    spec: dict[str, Any] = {"runtimeRef": runtime, "trainer": trainer}
+    if deadline:
+        spec["activeDeadlineSeconds"] = int(cluster.deadline_hours * 3600)
+    return {"apiVersion": f"{GROUP}/v1alpha1", "kind": "TrainJob", "metadata": metadata, "spec": spec}
 
 
 def storage_variables(storage: StorageSettings) -> dict[str, str]:

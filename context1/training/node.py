@@ -66,12 +66,13 @@ def node_of(environ: Mapping[str, str]) -> Node:
 
 
 def _leave(kind: str, message: str, status: int) -> int:
-    """The whole message, then its first line: a reader of a log looks at the last one."""
+    """The whole message, then its cause in one line: a reader of a log looks at the last one."""
+    cause = message.splitlines()[0].removesuffix("; its last lines:")
     print(message, file=sys.stderr)
-    if "\n" in message:
-        print(message.splitlines()[0], file=sys.stderr)
+    if cause != message:
+        print(cause, file=sys.stderr)
     if TERMINATION.exists():
-        TERMINATION.write_bytes(json.dumps({"kind": kind, "message": message[:1000]}).encode()[:4000])
+        TERMINATION.write_text(json.dumps({"kind": kind, "message": cause[:600]}))  # escaped, it still fits
     return status
 
 

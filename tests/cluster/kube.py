@@ -70,7 +70,7 @@ class Kube:
 
 @contextmanager
 def own_cluster(folder: Path, path: str) -> Iterator[Kube]:
-    """A new cluster of one node with the Kubeflow Trainer and the images; it ends with the block."""
+    """A new cluster of one node with the Trainer and the images. Ends, with its pods, with the block."""
     with (folder / "cluster.log").open("w") as log:
         command = [sys.executable, str(STARTER), "up", "--with", "trainer"]
         starter = subprocess.Popen(

@@ -35,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(params=["file", "s3"])
+@pytest.fixture
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> StorageSettings:
     if request.param == "file":
         return StorageSettings(uri=f"file://{tmp_path}/store")
@@ -94,12 +94,13 @@ def on_two_machines(job: Job, remote: RemoteJob, scratch: Path, kill: list[str])
 
 
 @pytest.mark.parametrize(
-    ("stage", "kills"),
+    ("storage", "stage", "kills"),
     [
-        ("sft", [("write", "2"), ("update", "1")]),
+        ("file", "sft", [("write", "2"), ("update", "1")]),
         # The sixth episode is the second of rank 1's second wave; its first wave is in storage.
-        ("rl", [("episode", "6"), ("update", "2"), ("write", "1"), ("point", "2")]),
+        ("s3", "rl", [("episode", "6"), ("update", "2"), ("write", "1"), ("point", "2")]),
     ],
+    indirect=["storage"],
 )
 def test_two_machines_end_like_one_whatever_is_killed(
     root: Path, storage: StorageSettings, tmp_path: Path, stage: str, kills: list[tuple[str, str]]

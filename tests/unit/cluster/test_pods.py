@@ -37,6 +37,7 @@ def unschedulable(message: str) -> dict[str, Any]:
 
 
 LOW = "The node was low on resource: memory."
+NONE = "(image none:1)"
 NO_GPU = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
 
 
@@ -47,10 +48,11 @@ NO_GPU = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
         (ended(137, reason="Error"), "was killed by SIGKILL (exit code 137)", False),
         (ended(2, reason="Error", message=REPORT), "tasks.jsonl:3: field `hops`: no", True),
         (ended(1, reason="Error", message="no more disk"), "exit code 1: no more disk", False),
+        (ended(1, reason="Error", message="no more disk\nTraceback"), "exit code 1: no more disk", False),
         (ended(3, reason="Error"), "exit code 3", False),
         ({"phase": "Failed", "reason": "Evicted", "message": LOW}, f"Evicted: {LOW}", False),
     ],
-    ids=["oom", "killed", "input", "message", "code", "evicted"],
+    ids=["oom", "killed", "input", "message", "lines", "code", "evicted"],
 )  # fmt: skip
 def test_how_a_pod_failed(status: dict[str, Any], said: str, mendable: bool) -> None:
     end = end_of(pod(status))
@@ -71,8 +73,8 @@ def test_a_pod_that_runs_or_ended_well_has_not_failed() -> None:
     ("status", "said", "hopeless"),
     [
         (unschedulable(NO_GPU), f"cannot be scheduled: {NO_GPU}", False),
-        (waiting("ImagePullBackOff", "Back-off"), "does not start: ImagePullBackOff: Back-off (image none:1)", False),
-        (waiting("ErrImageNeverPull", "not here"), "does not start: ErrImageNeverPull: not here (image none:1)", True),
+        (waiting("ImagePullBackOff", "x"), f"does not start: ImagePullBackOff: x {NONE}", False),
+        (waiting("ErrImageNeverPull", "x"), f"does not start: ErrImageNeverPull: x {NONE}", True),
     ],
     ids=["unschedulable", "pull", "never-pull"],
 )  # fmt: skip

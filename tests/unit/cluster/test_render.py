@@ -74,6 +74,13 @@ def test_a_trainjob_is_valid_for_each_release(release: str) -> None:
             check.validate(spoilt)
 
 
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_deadline_is_set_where_the_release_has_one(release: str) -> None:
+    made = render("c1-0", "sft", "run-1", 2, ClusterSettings(), StorageSettings(), deadline=True)
+    assert made["spec"]["activeDeadlineSeconds"] == 72 * 3600
+    assert schema(release, "TrainJob").is_valid(made) == (release >= "2.2")
+
+
 @pytest.mark.parametrize("values", VALUES)
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_runtime_is_valid_for_each_release(release: str, values: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from context1.errors import InputError, WorkerFailed
-from context1.training.launch import launch
+from context1.training.launch import Node, launch
 
 
 def script(tmp_path: Path, body: str) -> list[str]:
@@ -29,6 +29,16 @@ def test_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     names = "WORLD_SIZE OMP_NUM_THREADS OMP_WAIT_POLICY DS_ACCELERATOR".split()
     launch(script(tmp_path, f"print(rank, *[os.environ[n] for n in {names}])"), 2, threads=1)
     assert capsys.readouterr().err.strip() == "0 2 1 PASSIVE cpu"  # rank 1 is not shown
+
+
+def test_a_machine_among_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = "RANK LOCAL_RANK WORLD_SIZE MASTER_ADDR MASTER_PORT".split()
+    body = f"assert 'CONTEXT1_RENDEZVOUS' not in os.environ\nprint(*[os.environ[n] for n in {names}])"
+    launch(script(tmp_path, body), 2, node=Node(number=1, count=3, address="first.example", port=29500))
+    assert capsys.readouterr().err.strip() == "2 0 6 first.example 29500"
+    with pytest.raises(WorkerFailed, match="rank 5 of 6 exited with status 7"):
+        failing = script(tmp_path, "sys.exit(7 * (rank == 5))")
+        launch(failing, 2, node=Node(number=2, count=3, address="first.example"))
 
 
 def test_failure_names_rank_status_and_last_lines_and_kills_the_tree(tmp_path: Path) -> None:

@@ -73,11 +73,11 @@ cluster-tools:  ## Install the Debian packages that the cluster tests need (as r
 	@apt-get update --quiet --quiet
 	@DEBIAN_FRONTEND=noninteractive apt-get install --quiet --quiet --yes --no-install-recommends $(CLUSTER_TOOLS)
 
-cluster-images: setup  ## Build the CPU images for test-cluster, without pulling any (as root)
-	@$(BIN)/python -m tests.cluster.build
+cluster-images: setup  ## Build the CPU images for test-cluster, without pulling any (as root): PARTS="chart stages"
+	@$(BIN)/python -m tests.cluster.build $(PARTS)
 
-test-cluster: setup  ## Install, upgrade, break and remove the chart on a Kubernetes cluster
-	@$(BIN)/pytest -q -s -m cluster
+test-cluster: setup  ## The charts on a Kubernetes cluster, TrainJobs, images: TESTS=tests/cluster/test_chart.py
+	@$(BIN)/pytest -q -s -m cluster $(TESTS)
 
 soak: setup  ## Tests that take minutes: OpenSearch outages with 1,024 episodes, 10,000 queries, a server under load
 	@$(BIN)/pytest -q -m soak

@@ -1,5 +1,7 @@
 """Builds the CPU images and leaves them in archives for the cluster tests (`make cluster-images`).
 
+    python -m tests.cluster.build [chart] [stages]
+
 Needs root and `make cluster-tools`, but no image from elsewhere. A second run builds what changed.
 """
 
@@ -21,23 +23,23 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "cluster"
 ARCHIVE, PIPELINE_ARCHIVE = FOLDER / "images.tar", FOLDER / "pipeline.tar"
 """The images of the chart, and those of the stages."""
-IMAGES = ("agent", "serve-cpu", "base", "train-cpu", "eval-cpu")
-LOCKS = [
-    ROOT / "images" / lock
-    for lock in (
-        "agent/requirements.lock", "serve/requirements-cpu.lock", "base/requirements.lock",
-        "eval/requirements-cpu.lock", "train/requirements.lock",
-    )
-]  # fmt: skip
+IMAGES = {"chart": ("agent", "serve-cpu"), "stages": ("base", "train-cpu", "eval-cpu")}
+LOCKS = {
+    "chart": ("agent/requirements.lock", "serve/requirements-cpu.lock"),
+    "stages": ("base/requirements.lock", "eval/requirements-cpu.lock", "train/requirements.lock"),
+}
 STUB = ROOT / "tests" / "cluster" / "stub"
 TOOLS = ("dockerd", "debootstrap", "tar")
 NAMES = {
-    ARCHIVE: ("context1-agent", "context1-serve-cpu", "context1-stub"),
-    PIPELINE_ARCHIVE: ("context1-base", "context1-train-cpu", "context1-eval-cpu"),
+    "chart": (ARCHIVE, ("context1-agent", "context1-serve-cpu", "context1-stub")),
+    "stages": (PIPELINE_ARCHIVE, ("context1-base", "context1-train-cpu", "context1-eval-cpu")),
 }
 
 
 def main() -> None:
+    wanted = sys.argv[1:] or list(IMAGES)
+    if unknown := set(wanted) - set(IMAGES):
+        sys.exit(f"no images of {', '.join(sorted(unknown))}; there are: {', '.join(IMAGES)}")
     if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
         sys.exit(f"missing: {', '.join(missing)}; `make cluster-tools` installs them")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the daemon ends with this process
@@ -47,16 +49,17 @@ def main() -> None:
         with timed("base"):
             base = base_image(environment, FOLDER / "base.tar")
         with timed("packages"):
-            builder = builder_image(environment, LOCKS)
+            locks = [ROOT / "images" / lock for part in wanted for lock in LOCKS[part]]
+            builder = builder_image(environment, locks)
         options = f"--network host --build-arg BASE={base} --build-arg BUILDER={builder}"
-        for image in IMAGES:
+        for image in [image for part in wanted for image in IMAGES[part]]:
             with timed(image):
                 build = [sys.executable, str(ROOT / "scripts/images.py"), image, "--options", options]
                 run(build, environment)
         with timed("stub"):
             tag = f"context1-stub:{__version__}"
             docker_build(environment, "--build-arg", f"BASE={base}", "--tag", tag, str(STUB))
-        for archive, names in NAMES.items():
+        for archive, names in (NAMES[part] for part in wanted):
             with timed(archive.name):
                 save(environment, archive, [f"{name}:{__version__}" for name in names])
 

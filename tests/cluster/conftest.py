@@ -22,7 +22,7 @@ NODE_TOOLS = ("containerd", "runc", "iptables", "ip", "openssl", "xz")
 
 @pytest.fixture(scope="session")
 def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
-    """A cluster that has the images."""
+    """A cluster that has the chart's images."""
     fetched = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "fetch_helm.py")], capture_output=True, text=True, check=False
     )
@@ -46,6 +46,7 @@ def kube(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kube]:
     if not ARCHIVE.exists():
         skip_or_fail(f"no images in {ARCHIVE}; `make cluster-images` builds them")
     with own_cluster(tmp_path_factory.mktemp("cluster"), path) as cluster:
+        cluster.load(ARCHIVE)
         yield cluster
 
 

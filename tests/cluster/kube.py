@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from context1 import __version__
-from tests.cluster.build import ARCHIVE, ROOT
+from tests.cluster.build import ROOT
 from tests.conftest import stop_group
 
 STARTER = ROOT.parent / "shared" / "kubernetes" / "cluster.py"
@@ -25,13 +25,15 @@ STARTER = ROOT.parent / "shared" / "kubernetes" / "cluster.py"
 class Kube:
     """`kubectl` and `helm` on one cluster. `registry`: where its nodes find the images.
 
-    `path`: folder of both programs; `own`: the cluster is of the tests alone, nodes and all.
+    `path`: folder of both programs; `own`: the cluster is of the tests alone, nodes and all; `containerd`:
+    its node's, which images are put into.
     """
 
     kubeconfig: str
     registry: str
     path: str
     own: bool
+    containerd: str = ""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -55,6 +57,12 @@ class Kube:
         listed = {"apiVersion": "v1", "kind": "List", "items": objects}
         self.kubectl("apply", "--filename=-", stdin=json.dumps(listed))
 
+    def load(self, archive: Path) -> None:
+        """Puts the images of an archive on the node of the tests' own cluster."""
+        environment = self.environment | {"KUBETEST_CONTAINERD": self.containerd}
+        command = [sys.executable, str(STARTER), "load", str(archive)]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+
     def image(self, name: str) -> str:
         return f"{self.registry}/{name}:{__version__}"
 
@@ -70,7 +78,7 @@ class Kube:
 
 @contextmanager
 def own_cluster(folder: Path, path: str) -> Iterator[Kube]:
-    """A new cluster of one node with the Trainer and the images. Ends, with its pods, with the block."""
+    """A new cluster of one node with the Trainer. Ends, with its pods, with the block."""
     with (folder / "cluster.log").open("w") as log:
         command = [sys.executable, str(STARTER), "up", "--with", "trainer"]
         starter = subprocess.Popen(
@@ -84,9 +92,8 @@ def own_cluster(folder: Path, path: str) -> Iterator[Kube]:
             settings[name] = value
         if "KUBETEST_CONTAINERD" not in settings:
             raise RuntimeError(f"no cluster:\n{(folder / 'cluster.log').read_text()[-3000:]}")
-        load = [sys.executable, str(STARTER), "load", str(ARCHIVE)]
-        subprocess.run(load, env=os.environ | settings, check=True, capture_output=True)
-        yield Kube(settings["KUBECONFIG"], "docker.io/library", path, own=True)
+        containerd = settings["KUBETEST_CONTAINERD"]
+        yield Kube(settings["KUBECONFIG"], "docker.io/library", path, own=True, containerd=containerd)
     finally:
         starter.terminate()  # it takes the cluster down itself
         try:

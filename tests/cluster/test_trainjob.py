@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.build import PIPELINE_ARCHIVE
 from tests.cluster.kube import Kube, wait_until
 from tests.cluster.train import SPACE, Space, api_server, manifest_key, training_space, values, weights
 from tests.conftest import s3_running, skip_or_fail
@@ -27,6 +28,9 @@ GPU = "nvidia.com/gpu"
 def space(kube: Kube, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Space]:
     if not kube.own:
         skip_or_fail("TrainJobs are tried on the tests' own cluster alone, which reaches this machine")
+    if not PIPELINE_ARCHIVE.exists():
+        skip_or_fail(f"no images in {PIPELINE_ARCHIVE}; `make cluster-images` builds them")
+    kube.load(PIPELINE_ARCHIVE)
     addresses = kube.get("nodes")["items"][0]["status"]["addresses"]
     host = next(one["address"] for one in addresses if one["type"] == "InternalIP")
     with s3_running(tmp_path_factory.mktemp("s3"), host) as s3:

@@ -168,7 +168,7 @@ def values(kube: Kube) -> dict[str, Any]:
         "runtime": {"restarts": 2},
         "pod": {
             "extraEnv": [
-                {"name": "PYTHONPATH", "value": "/hooks"},
+                {"name": "PYTHONPATH", "value": "/hooks:/opt/context1:/opt/torch:/opt/training"},
                 {"name": "CONTEXT1_TEST_ATTEMPT", "valueFrom": {"fieldRef": {"fieldPath": ATTEMPT}}},
             ],
             "extraVolumes": [{"name": "hooks", "configMap": {"name": "hooks"}}],

@@ -48,7 +48,9 @@ def modules(*folders: str) -> str:
     """Import statements for every module of these folders."""
     files = sorted(file for folder in folders for file in (ROOT / folder).rglob("*.py"))
     names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
-    names = [name.removesuffix(".__init__") for name in names if ".tests" not in name]
+    names = [
+        name.removesuffix(".__init__") for name in names if ".tests" not in name and "conftest" not in name
+    ]
     return "".join(f"import {name}\n" for name in names)
 
 

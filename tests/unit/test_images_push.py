@@ -91,7 +91,7 @@ def test_a_bill_of_materials_is_valid_and_whole(monkeypatch: pytest.MonkeyPatch)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     installed = [
-        (found.name, found.version, found.metadata["License-Expression"]) for found in distributions()
+        (found.name, found.version, found.metadata.get("License-Expression")) for found in distributions()
     ]
     debian = [("libc6", "2.36-9+deb12u10", "amd64"), ("libgcc-s1", "12.2.0-14", "amd64")]
     text = module.sbom("context1-base:0.1.0", {"python": installed, "debian": debian, "release": "bookworm"})

@@ -10,6 +10,7 @@ import pytest
 from kfp import dsl
 
 from components.rl.component import rl
+from context1.training.job import run_job
 
 
 def step(folder: Path, shared: dict[str, Any], **more: Any) -> dsl.Metrics:
@@ -35,7 +36,7 @@ def test_inputs_reach_the_stage(
     metrics = step(tmp_path / "out", shared, fresh=True)
     ((settings, *arguments),) = calls
     assert settings.world.tasks_per_world == 3
-    assert arguments == [Path("/i"), Path("/t"), Path("/s"), tmp_path / "out", True, {}]
+    assert arguments == [Path("/i"), Path("/t"), Path("/s"), tmp_path / "out", True, {"run": run_job}]
     assert metrics.metadata == {"loss": 0.5}
 
 

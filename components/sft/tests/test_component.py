@@ -10,6 +10,7 @@ import pytest
 from kfp import dsl
 
 from components.sft.component import sft
+from context1.training.job import run_job
 
 
 def step(folder: Path, shared: dict[str, Any], **more: Any) -> dsl.Metrics:
@@ -34,7 +35,13 @@ def test_inputs_reach_the_stage(
     metrics = step(tmp_path / "out", shared, start=str(tmp_path / "first"), fresh=True)
     ((settings, *arguments),) = calls
     assert settings.world.tasks_per_world == 3
-    assert arguments == [Path("/i"), Path("/t"), tmp_path / "out", True, {"start": tmp_path / "first"}]
+    assert arguments == [
+        Path("/i"),
+        Path("/t"),
+        tmp_path / "out",
+        True,
+        {"start": tmp_path / "first", "run": run_job},
+    ]
     assert metrics.metadata == {"loss": 0.5}
 
 

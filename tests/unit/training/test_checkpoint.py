@@ -9,12 +9,14 @@ import pytest
 
 from context1.errors import InputError
 from context1.training.checkpoint import Checkpoints
+from context1.training.mirror import Mirror
 
 
 def test_a_checkpoint_of_other_work_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "step-000002").mkdir()
+    folder = tmp_path / "checkpoints"
+    (folder / "step-000002").mkdir(parents=True)
     about = {"step": 2, "world": 1, "stage_id": "a" * 64, "state": {}}
-    (tmp_path / "step-000002" / "state.json").write_text(json.dumps(about))
-    (tmp_path / "latest").write_text("step-000002")
+    (folder / "step-000002" / "state.json").write_text(json.dumps(about))
+    (folder / "latest").write_text("step-000002")
     with pytest.raises(InputError, match="belongs to aaaaaaaaaaaa, this run makes bbbbbbbbbbbb"):
-        Checkpoints(tmp_path, stage_id="b" * 64).load(None)  # type: ignore[arg-type]
+        Checkpoints(Mirror(tmp_path), stage_id="b" * 64).load(None)  # type: ignore[arg-type]

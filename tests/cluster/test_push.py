@@ -68,6 +68,8 @@ def test_the_lock_names_what_the_registry_serves(
             subprocess.run(pull, env=docker, check=True, capture_output=True, text=True).stdout.strip()
             == reference
         )
+        untag = [docker["DOCKER"], "rmi", f"{repository}:{__version__}"]  # and with it the digest's name
+        subprocess.run(untag, env=docker, check=True, capture_output=True)
 
 
 def test_a_registry_that_is_not_there_writes_no_lock(docker: dict[str, str], tmp_path: Path) -> None:

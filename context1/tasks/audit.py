@@ -103,7 +103,7 @@ def _sample(candidates: list[Candidate], most: int) -> list[Candidate]:
 
 def _numbers(rates: list[Rate]) -> dict[str, float]:
     return {
-        "planted": sum(rate.planted for rate in rates),
+        "planted": sum(rate.planted for rate in rates if rate.false_accept),
         **{f"false_accepts_{domain}": accepts for domain, (accepts, _) in totals(rates).items()},
     }
 

@@ -17,6 +17,7 @@ from context1.errors import WorkerFailed
 from context1.jsonl import read_jsonl
 from context1.schema import Trajectory
 from context1.settings import Settings
+from context1.stage import read_manifest
 from eval.entrants import label
 from eval.run import run
 from eval.summary import read_summary
@@ -66,7 +67,7 @@ def test_a_second_run_reuses_every_stage(made: Path) -> None:
     started = time.monotonic()
     done = context1(made, "demo", "--profile", "smoke")
     assert done.returncode == 0
-    assert done.stdout.count(" reused in ") == 7
+    assert done.stdout.count(" reused in ") == 9
     assert time.monotonic() - started < 60
 
 
@@ -131,6 +132,19 @@ def test_runs_can_be_compared_in_mlflow(made: Path) -> None:
         assert metrics["reward_low"] <= metrics["reward"] <= metrics["reward_high"]
         assert "email/f1" in metrics
         assert named[name].data.tags["mlflow.parentRunId"] == named["evaluation"].info.run_id
+
+
+def test_tasks_were_audited_and_the_model_is_registered(made: Path) -> None:
+    from mlflow import MlflowClient
+
+    root = made / "runs" / "smoke"
+    assert read_manifest(root / "verify").summary["failed"] == 0
+    entry = read_manifest(root / "register").summary
+    versions = MlflowClient(f"sqlite:///{made / 'runs' / 'mlflow.db'}").search_model_versions(
+        "name = 'context1'"
+    )
+    assert entry["registered"] == len(versions) == 1, entry
+    assert versions[0].tags["context1.key"] == read_manifest(root / "rl").key
 
 
 def test_one_search_is_shown(made: Path) -> None:

@@ -111,6 +111,8 @@ def _client(endpoint: str, settings: StorageSettings) -> Minio:
 
 def _credentials(settings: StorageSettings) -> Provider:
     access, secret = settings.access_key.get_secret_value(), settings.secret_key.get_secret_value()
-    if access or secret:
+    if access and secret:
         return StaticProvider(access, secret)
+    if access or secret:
+        raise InputError("storage.access_key and storage.secret_key: one is set without the other; set both")
     return ChainedProvider([EnvAWSProvider(), AWSConfigProvider()])

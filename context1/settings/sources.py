@@ -83,7 +83,8 @@ def _walk(
         elif child is None:
             yield Given(path, value, source(path))
         elif isinstance(value, BaseModel):
-            yield from _walk(root, child, value.model_dump(), f"{path}.", source)
+            # Not dumped: secrets are left out of a dump.
+            yield from _walk(root, child, dict(value), f"{path}.", source)
         elif isinstance(value, Mapping):
             yield from _walk(root, child, value, f"{path}.", source)
         else:

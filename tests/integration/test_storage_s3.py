@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pydantic import SecretStr
 
 from context1.errors import InputError, StorageUnavailable
 from context1.settings import StorageSettings
@@ -126,10 +127,18 @@ def test_more_keys_than_one_page_of_the_listing(
 
 def test_wrong_keys_are_named_and_not_shown(settings: StorageSettings, bucket: str, tmp_path: Path) -> None:
     (tmp_path / "one").write_text("1")
-    wrong = StorageSettings.model_validate(settings.model_dump() | {"secret_key": "hunter2hunter2"})
+    wrong = settings.model_copy(update={"secret_key": SecretStr("hunter2hunter2")})
     with pytest.raises(InputError, match="SignatureDoesNotMatch") as caught:
         Storage(f"s3://{bucket}", wrong).put(tmp_path / "one", "one")
     assert "hunter2" not in str(caught.value) and settings.endpoint in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["access_key", "secret_key"])
+def test_half_of_the_keys_is_an_error_that_says_so(given: str) -> None:
+    half = StorageSettings.model_validate({"endpoint": "127.0.0.1:1", given: "hunter2hunter2"})
+    with pytest.raises(InputError, match=r"storage\.access_key and storage\.secret_key") as caught:
+        Storage("s3://bucket", half)
+    assert "hunter2" not in str(caught.value)
 
 
 def test_keys_come_from_the_environment_if_none_are_set(

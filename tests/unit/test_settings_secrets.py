@@ -1,4 +1,6 @@
-from context1.settings import Settings
+from pydantic import SecretStr
+
+from context1.settings import Settings, StorageSettings
 from context1.settings.secrets import secret_variables, with_secrets
 
 
@@ -26,3 +28,10 @@ def test_a_job_file_and_the_environment_give_the_settings_back(monkeypatch) -> N
     again = with_secrets(stored)
     assert secret_variables(again) == secret_variables(settings)
     assert again.model_dump() == settings.model_dump()
+
+
+def test_a_section_given_as_an_object_keeps_its_secrets() -> None:
+    storage = StorageSettings(access_key=SecretStr("mine"), secret_key=SecretStr("hunter2"))
+    loaded = Settings.load(overrides={"storage": storage}).storage
+    assert loaded.access_key.get_secret_value() == "mine"
+    assert loaded.secret_key.get_secret_value() == "hunter2"

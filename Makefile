@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-vllm lock check format test test-slow cluster-tools cluster-images test-cluster soak demo \
         serve vocab helm chart-docs images images-push sbom tokenizer base compile lint-pipelines bench-learning \
-        bench-engine bench-trainer bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache \
+        bench-engine bench-cross-encoder bench-trainer bench-embedding bench-retrieval bench-search bench-stall bench-prefix-cache \
         bench-turn bench-scale bench-scale-check clean
 
 help:  ## List the targets
@@ -132,6 +132,9 @@ bench-embedding: setup  ## The service that embeds queries against the embedder 
 
 bench-retrieval: setup  ## Recall of BM25, dense, fused, reranked: QUESTIONS=file in HotpotQA's format
 	@$(BIN)/python benchmarks/bench_retrieval.py "$(QUESTIONS)"
+
+bench-cross-encoder: setup  ## Does a cross-encoder trained on RUNS="folders of context1 data" order better? OUT=folder
+	@$(BIN)/python -m benchmarks.bench_cross_encoder $(RUNS) $(if $(OUT),--out $(OUT))
 
 bench-search: setup  ## Embedded search: speed, memory, overlap, grep: CHUNKS="100000 400000", BM25S= LANCEDB=a python each
 	@$(BIN)/python benchmarks/bench_search.py $(if $(CHUNKS),--chunks $(CHUNKS)) \

@@ -6,7 +6,8 @@
 MiniLM is trained on pairs of the training tasks' questions and chunks: one chunk of the answer against seven
 others of the default's first 50, by softmax. Then nDCG@10 on held-out tasks, whose documents no training task
 touches: the default's order, the cross-encoder's, and both fused by reciprocal rank. Intervals are 95%, by
-bootstrap over tasks; differences are paired.
+bootstrap over tasks; differences are paired. `--out FOLDER` keeps what was trained, for
+`search.reranker=cross-encoder search.reranking.model=FOLDER`.
 """
 
 from __future__ import annotations
@@ -65,6 +66,22 @@ class Scorer:
         }
         scores: torch.Tensor = self.model(**given).logits[:, 0]
         return scores
+
+    def export(self, folder: Path) -> None:
+        """`model.onnx` and `tokenizer.json`, as `search.reranking.model` wants them."""
+        folder.mkdir(parents=True, exist_ok=True)
+        names = ["input_ids", "attention_mask", "token_type_ids"]
+        example = torch.ones((2, 8), dtype=torch.long)
+        torch.onnx.export(
+            self.model.eval(),
+            (example, example, example * 0),
+            str(folder / "model.onnx"),
+            input_names=names,
+            output_names=["logits"],
+            dynamic_axes={name: {0: "pairs", 1: "length"} for name in names} | {"logits": {0: "pairs"}},
+            dynamo=False,
+        )
+        self._tokenizer.save(str(folder / "tokenizer.json"))
 
 
 async def cases_of(run: Path, split: str, settings: Settings) -> list[Case]:
@@ -125,6 +142,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=4, help="questions a step")
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="folder for the trained model")
     given = parser.parse_args()
     settings = Settings.load(profile="demo", overrides={"search.embedder": "minilm"})
     torch.manual_seed(given.seed)
@@ -137,6 +155,8 @@ def main() -> None:
     train(scorer, usable, given.steps, given.queries, given.rate, given.seed)
 
     scorer.model.eval()
+    if given.out:
+        scorer.export(given.out)
     found: dict[str, dict[str, Ratio]] = {}
     begun, pairs = time.monotonic(), 0
     for run in given.runs:

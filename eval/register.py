@@ -8,11 +8,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from context1.jsonl import atomic_write
-from context1.manifest import Manifest, sha256_of
+from context1.manifest import sha256_of
 from context1.registry import Registered, register_model
 from context1.settings import RegistrySettings, Settings
 from context1.stage import read_manifest, run_stage, say
-from context1.tracking import tracking_uri
+from context1.tracking import lineage_tags, tracking_uri
 from eval.gate import objections
 from eval.summary import read_summary
 
@@ -53,8 +53,7 @@ def register(
         if against:
             say(f"register: nothing is registered: {'; '.join(against)}")
         else:
-            model, judged = read_manifest(trained), read_manifest(report)
-            registered = register_model(settings, trained / "model", _tags(model, judged))
+            registered = register_model(settings, trained / "model", _tags(trained, report))
             say(f"register: {registered.name} version {registered.version}")
         entry = Entry(registered=registered, objections=against)
         atomic_write(partial / ENTRY, entry.model_dump_json(indent=1))
@@ -68,13 +67,13 @@ def register(
     return run_stage("register", config, {"trained": trained, "report": report}, output, body, fresh)
 
 
-def _tags(model: Manifest, report: Manifest) -> dict[str, str]:
-    """What the version was made from and judged by: keys and digests of the manifests."""
+def _tags(trained: Path, report: Path) -> dict[str, str]:
+    """The ids by which lineage finds the version, and what it was made from and judged by."""
+    model = read_manifest(trained)
     return {
+        **lineage_tags(trained),
         "context1.stage": model.name,
-        "context1.key": model.key,
         "context1.digest": model.digest,
         **{f"context1.input.{name}": digest for name, digest in model.inputs.items()},
-        "context1.report.key": report.key,
-        "context1.report.digest": report.digest,
+        "context1.report": read_manifest(report).id,
     }

@@ -23,10 +23,10 @@ def contained(
     folder: Path | None = None,
     env: dict[str, str] | None = None,
 ) -> str:
-    """Output of a command in a new container, with `folder` at /work. Raises RuntimeError if it fails."""
+    """Output of a command in a new container, with `folder` at /data. Raises RuntimeError if it fails."""
     options = [f"--env={name}={value}" for name, value in (env or {}).items()]
     if folder:
-        options.append(f"--volume={folder}:/work")
+        options.append(f"--volume={folder}:/data")
     run = [docker["DOCKER"], "run", *STRICT, *options, "--entrypoint=", f"{image}:{__version__}", *command]
     done = subprocess.run(
         run, env=docker, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL

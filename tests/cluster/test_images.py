@@ -120,7 +120,7 @@ def test_compiled_loops_are_loaded(docker: Docker, image: str) -> None:
 def test_the_stages_run_one_after_the_other(docker: Docker, tmp_path: Path) -> None:
     """Data in base, SFT and RL in train, evaluation and report in eval."""
     tmp_path.chmod(0o777)
-    where = ("--profile", "smoke", "--root", "/work/run", "--set", "rl.steps=1", "--set", "eval.tasks=4")
+    where = ("--profile", "smoke", "--root", "/data/run", "--set", "rl.steps=1", "--set", "eval.tasks=4")
     for image, stage in zip(
         ("base", "train-cpu", "train-cpu", "eval-cpu"), ("data", "sft", "rl", "eval"), strict=True
     ):

@@ -144,7 +144,7 @@ def test_tasks_were_audited_and_the_model_is_registered(made: Path) -> None:
         "name = 'context1'"
     )
     assert entry["registered"] == len(versions) == 1, entry
-    assert versions[0].tags["context1.key"] == read_manifest(root / "rl").key
+    assert versions[0].tags["context1.id"] == read_manifest(root / "rl").id
 
 
 def test_one_search_is_shown(made: Path) -> None:

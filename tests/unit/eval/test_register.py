@@ -11,6 +11,8 @@ from pydantic import BaseModel
 
 from context1.errors import InputError
 from context1.jsonl import atomic_write
+from context1.lineage.outputs import Output, graph_of
+from context1.lineage.tracked import add_tracked
 from context1.settings import RegistrySettings, Settings
 from context1.stage import digest, read_manifest, run_stage
 from context1.tracking import connect, tracking_uri
@@ -104,10 +106,13 @@ def test_a_model_is_registered_once_with_its_origin(settings: Settings, tmp_path
     client, (version,) = versions(settings)
     assert made == {"registered": 1, "version": str(version.version), "objections": 0}
     manifest = read_manifest(trained)
-    assert version.tags["context1.key"] == manifest.key and version.tags["context1.stage"] == "rl"
+    assert version.tags["context1.id"] == manifest.id and version.tags["context1.stage"] == "rl"
     assert version.tags["context1.digest"] == digest(trained)
     assert version.tags["context1.input.tasks"] == digest(tmp_path / "generate")
-    assert version.tags["context1.report.key"] == read_manifest(report).key
+    assert version.tags["context1.report"] == read_manifest(report).id
+    graph = graph_of([Output(trained, manifest, 0)])
+    (node,) = add_tracked(graph, settings)
+    assert manifest.id in graph.parents[node], "lineage and gc know what the version needs"
     fetched = client.download_artifacts(version.run_id, "model", str(tmp_path))
     assert (Path(fetched) / "weights").read_text() == "w" and version.source.endswith("/artifacts/model")
     assert client.get_model_version_by_alias("context1", "candidate").version == version.version

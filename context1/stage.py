@@ -163,7 +163,7 @@ def in_use(output: Path) -> bool:
     try:
         for folder in (output, _partial(output)):
             if folder.is_dir():
-                with _held(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                with held(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
                     pass
     except BlockingIOError:
         return True
@@ -173,9 +173,9 @@ def in_use(output: Path) -> bool:
 @contextmanager
 def claimed(output: Path) -> Iterator[None]:
     """No stage begins to read or make this output inside the block. Raises `InputError` while one does."""
-    with _locked(_partial(output)), ExitStack() as held:
+    with _locked(_partial(output)), ExitStack() as locks:
         try:
-            held.enter_context(_held(output, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            locks.enter_context(held(output, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             raise InputError(f"{output}: a running stage reads it; wait for its end") from None
         yield
@@ -184,9 +184,9 @@ def claimed(output: Path) -> Iterator[None]:
 @contextmanager
 def _reading(paths: Iterable[Path]) -> Iterator[None]:
     """Holds the stages' outputs among these inputs, so that none is removed while it is read."""
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for folder in sorted({folder for path in paths if (folder := stage_folder(path))}):
-            held.enter_context(_held(folder, fcntl.LOCK_SH))
+            locks.enter_context(held(folder, fcntl.LOCK_SH))
         yield
 
 
@@ -194,9 +194,9 @@ def _reading(paths: Iterable[Path]) -> Iterator[None]:
 def _locked(partial: Path) -> Iterator[None]:
     """Holds the partial folder for this process; the lock goes with the process, however it ends."""
     partial.mkdir(exist_ok=True)
-    with ExitStack() as held:
+    with ExitStack() as locks:
         try:
-            held.enter_context(_held(partial, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            locks.enter_context(held(partial, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             raise InputError(
                 f"{partial}: another process is running this stage; wait for it or stop it"
@@ -209,7 +209,8 @@ def _locked(partial: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _held(folder: Path, how: int) -> Iterator[None]:
+def held(folder: Path, how: int) -> Iterator[None]:
+    """An `flock` of the folder, which goes with the process; `BlockingIOError` where it must not wait."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, how)

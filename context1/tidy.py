@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 from pathlib import Path
 
 from context1.jsonl import TEMPORARY
 from context1.manifest import MANIFEST
+from context1.stage import held
 
 
 def tidy(root: Path) -> list[Path]:
@@ -27,18 +27,14 @@ def tidy(root: Path) -> list[Path]:
 
 
 def _tidy_partial(partial: Path) -> list[Path]:
-    folder = os.open(partial, os.O_RDONLY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)  # as a running stage holds it
+        with held(partial, fcntl.LOCK_EX | fcntl.LOCK_NB):  # as a running stage holds it
+            gone = sorted(partial.rglob(f".*{TEMPORARY}"))
+            for leftover in gone:
+                leftover.unlink()
+            if not any(partial.iterdir()):
+                partial.rmdir()
+                gone.append(partial)
+            return gone
     except BlockingIOError:
         return []
-    else:
-        gone = sorted(partial.rglob(f".*{TEMPORARY}"))
-        for leftover in gone:
-            leftover.unlink()
-        if not any(partial.iterdir()):
-            partial.rmdir()
-            gone.append(partial)
-        return gone
-    finally:
-        os.close(folder)

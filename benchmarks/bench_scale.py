@@ -19,7 +19,8 @@ from benchmarks.scale_full import (
     cluster_of,
     variations,
 )
-from benchmarks.scale_model import Times, simulate
+from benchmarks.scale_model import simulate
+from benchmarks.scale_types import Times
 from benchmarks.scale_workload import Episode, assumed, dealt
 
 STRIDE = 8

@@ -19,7 +19,8 @@ from statistics import fmean
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from benchmarks.scale_measure import measure
-from benchmarks.scale_model import Cluster, Times, simulate
+from benchmarks.scale_model import simulate
+from benchmarks.scale_types import Cluster, Times
 from benchmarks.scale_workload import Episode, dealt
 from context1.collector import collect_seldom
 from context1.commands.stages import index, ingest

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from benchmarks.scale_model import Cluster, Rates
+from benchmarks.scale_types import Cluster, Rates
 from benchmarks.scale_workload import Sizes
 
 STEPS, QUERIES, ROLLOUTS, SUBSTEPS = 230, 128, 8, 4

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import nnls
 from torch import Tensor
 
-from benchmarks.scale_model import Cluster, Rates
+from benchmarks.scale_types import Cluster, Rates
 from benchmarks.scale_workload import Episode, recorded
 from context1.harness.profile import make_profile
 from context1.models.load import load_model

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.scale_model import Turn
+from benchmarks.scale_types import Turn
 from context1.schema import Trajectory
 
 SEARCHING = {"search_corpus", "grep_corpus", "read_document"}

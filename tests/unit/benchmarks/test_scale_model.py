@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 import simpy
 
-from benchmarks.scale_model import Cluster, Process, Rates, Searchers, Server, Turn, simulate
+from benchmarks.scale_model import Searchers, simulate
+from benchmarks.scale_server import Process, Server
+from benchmarks.scale_types import Cluster, Rates, Turn
 
 RATES = Rates(each=1.0, row=0.1, context=0.0, prefill=0.01, rows=8, prefill_tokens=100)
 CLUSTER = Cluster(

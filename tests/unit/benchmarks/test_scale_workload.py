@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from benchmarks.scale_model import Turn
+from benchmarks.scale_types import Turn
 from benchmarks.scale_workload import Sizes, assumed, dealt, recorded
 from context1.schema import Edit, Sample, Span, ToolCall, Trajectory
 
